@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A pool of worker threads. A job is one function run once on each of n threads; the caller is one
  * of them, so a pool of one worker has no thread at all. Threads start with the first job. */
-#define _GNU_SOURCE
 #include "hw_base.h"
 
 #include <pthread.h>
