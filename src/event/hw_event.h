@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * event: the words in which execution is described, and who listens. Header only.
+ *
+ *   frame  one warp's state, shared by generated code (jit), exec and helpers. Layout: frame.def,
+ * once. code   what generated code for a kernel variant needs beside its instructions. event  a
+ * warp-level fact a listener hears, batched: memory accesses with 32 addresses and a mask.
+ */
+#ifndef HW_EVENT_H
+#define HW_EVENT_H
+
+#include "hw_base.h"
+
+enum { HW_WARP_LANES = 32 };
+
+typedef struct hw_frame hw_frame;
+
+/* Lane arrays of one HELPER call: value i of lane l of width w bytes stands at dst[i] + l*w. I1
+ * values are bytes 0/1. */
+typedef struct hw_lane_arrays {
+    void *const *dst;
+    const void *const *src;
+    uint32_t ndst, nsrc;
+} hw_lane_arrays;
+typedef void hw_helper_fn(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux);
+
+/* Called by generated code when its quick check of an address failed: `addr` of `bytes` is outside
+ * the device range or misaligned. Returns if the access is fine after all (registered host memory);
+ * else ends the launch (never returns). */
+typedef void hw_address_fn(hw_frame *f, uint64_t addr, uint32_t bytes, uint32_t loc);
+/* Ends the launch with a fault (hw_status) at an instruction; never returns. */
+typedef void hw_fault_fn(hw_frame *f, uint32_t status, uint32_t loc);
+
+/* One table a process, pointed to by every frame: how generated code reaches C. No other external
+ * symbol is needed by generated code, so cached objects link in microseconds. */
+typedef struct hw_callbacks {
+    hw_address_fn *bad_address;
+    hw_fault_fn *fault;
+    hw_helper_fn *const *helpers;                   /* by hw_wir_helper */
+    void (*listen)(hw_frame *f, const void *event); /* listeners; later */
+    uint64_t (*clock)(hw_frame *f, uint32_t which);
+} hw_callbacks;
+
+/* What a warp's code returns. */
+typedef enum hw_warp_status {
+    HW_WARP_DONE,    /* every lane ended */
+    HW_WARP_BARRIER, /* suspended at barrier frame.bar_id for frame.bar_count threads (0: all), kind
+                        frame.bar_kind */
+    HW_WARP_YIELD,   /* suspended in a spin loop: run others, then resume */
+    HW_WARP_DEOPT,   /* a wrap guard failed: resume in the no_shapes variant */
+} hw_warp_status;
+
+enum { HW_BAR_SYNC, HW_BAR_POPC, HW_BAR_AND, HW_BAR_OR };
+
+struct hw_frame {
+#define HW_FRAME(ctype, name, count, text) ctype name count;
+#include "frame.def"
+#undef HW_FRAME
+};
+
+typedef uint32_t hw_warp_fn(hw_frame *f); /* returns hw_warp_status */
+
+enum {                       /* hw_variant.listeners */
+       HW_LISTEN_COUNT = 1,  /* counters */
+       HW_LISTEN_LINES = 2,  /* counters by line */
+       HW_LISTEN_ACCESS = 4, /* every access with its addresses */
+};
+
+#endif

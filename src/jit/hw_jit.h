@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit: warp IR made machine code for a whole warp. LLVM lives behind this door and nowhere else.
+ *
+ *   jit     a cache of code: in memory, and on disk as object files keyed by content, variant,
+ * processor and version. source  where the warp IR comes from when it is needed: a key that stands
+ * for its content, and a function that builds it. A warm disk cache never builds it and never loads
+ * LLVM (it is in a library of its own, libhalfwarp-codegen.so, opened at the first miss). code one
+ * kernel variant: the function of a warp and what it needs.
+ *
+ * Thread-safe: several host threads may ask at once; one compiles, the others wait.
+ */
+#ifndef HW_JIT_H
+#define HW_JIT_H
+
+#include "hw_base.h"
+#include "hw_event.h"
+#include "hw_wir.h"
+
+typedef struct hw_jit hw_jit;
+
+typedef struct hw_jit_source {
+    uint8_t key[32];  /* any collision-resistant hash of all that decides the warp IR (text of the
+                         linked units, kernel name) */
+    const char *name; /* kernel, for messages and profilers */
+    hw_status (*build)(void *ctx, hw_arena *a, hw_wir_module **out,
+                       hw_diag *d); /* called at a miss, on the asking thread */
+    void *ctx;
+} hw_jit_source;
+
+typedef struct hw_code {
+    hw_warp_fn *run;
+    uint32_t save_bytes;  /* frame.save: multiple of 64 */
+    uint32_t stack_bytes; /* frame.stack for non-recursive calls; 0 if none */
+    bool recursive; /* more stack is needed than stack_bytes: exec gives its configured limit */
+    uint32_t local_bytes; /* local memory a lane, callees included */
+    uint32_t static_shared_bytes;
+    uint32_t registers; /* estimate: live 32-bit values a lane */
+    uint32_t n_symbols; /* frame.symbols: external ids below */
+    const uint32_t *symbols;
+    bool suspends;   /* can return anything but DONE */
+    bool spins;      /* has spin loops */
+    bool flush_all;  /* MXCSR: FTZ and DAZ set while this code runs (see facts on denormals) */
+    uint32_t n_locs; /* for messages: loc index -> place */
+    const hw_wir_loc *locs;
+    uint32_t n_counters; /* frame.counters entries */
+} hw_code;
+
+/* cache_dir: NULL = no disk cache. It is made if missing; a directory that cannot be written is
+ * reported once through hw_jit_notice and then not used. */
+hw_jit *hw_jit_new(const char *cache_dir);
+void hw_jit_free(hw_jit *j);
+/* The code for a variant; owned by j until it is freed. */
+hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
+                     hw_diag *d);
+/* What was done so far, for tests, reports and `HALFWARP_VERBOSE`. */
+typedef struct hw_jit_stats {
+    uint64_t compiled, disk_hits, memory_hits, compile_ns, load_ns, disk_errors;
+} hw_jit_stats;
+hw_jit_stats hw_jit_get_stats(const hw_jit *j);
+/* A one-line notice to be shown once (an unusable cache directory), or NULL. Static or owned by j.
+ */
+const char *hw_jit_notice(hw_jit *j);
+
+/* Arithmetic helpers (FNS, VIDEO, MMA, FP8 ...) of this room, by hw_wir_helper; NULL where exec
+ * must supply one. */
+extern hw_helper_fn *const hw_jit_helpers[HW_H_COUNT];
+
+#endif

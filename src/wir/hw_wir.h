@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wir: the warp IR - what one warp does, for any ISA - and its analyses.
+ *
+ * Nouns
+ *   module    functions + the symbols they name. Built by ptx or gcn, read by jit. Lives in one
+ * arena. function  registers, blocks, parameters. A kernel is a function without results whose
+ * arguments live in parameter space (PARAM_ADDR). register  a mutable variable of one type (I1, I8,
+ * I16, I32, I64, I128, or a float type's bits: floats are held in integer registers of their width;
+ * the operation's type says how to read them). NOT SSA: any number of definitions. One value a lane
+ * (SIMT form). block     instructions, the last of which is a terminator (flag T). insn      op,
+ * type, operands, guard. A guarded instruction acts in the lanes where the guard holds; elsewhere
+ * its destinations keep their values. Terminators carry no guard except EXIT/RET/TRAP (a guarded
+ * one falls through to target[0] in the other lanes).
+ *
+ * Form: SIMT. Branches test a lane's own predicate; jit's divergence pass makes masks of them.
+ * Verifier (hw_wir_verify) states every rule in words; jit may assume a verified module.
+ */
+#ifndef HW_WIR_H
+#define HW_WIR_H
+
+#include "hw_base.h"
+
+typedef enum hw_wir_type {
+    HW_T_NONE,
+    HW_T_I1, /* predicate */
+    HW_T_I8,
+    HW_T_I16,
+    HW_T_I32,
+    HW_T_I64,
+    HW_T_I128,
+    HW_T_F16,
+    HW_T_BF16,
+    HW_T_F32,
+    HW_T_F64,
+    HW_T_V2F16, /* in a 32-bit register */
+    HW_T_V2BF16,
+    HW_T_V2I16,
+    HW_T_V4I8,
+    HW_T_COUNT
+} hw_wir_type;
+
+unsigned hw_wir_bits(hw_wir_type t);        /* of a register that holds it; 1 for I1 */
+hw_wir_type hw_wir_reg_type(hw_wir_type t); /* the register type: I1, I8, I16, I32, I64, I128 */
+const char *hw_wir_type_name(hw_wir_type t);
+
+typedef enum hw_wir_op {
+#define HW_WIR(name, nd, ns, flags, text) HW_W_##name,
+#include "wir.def"
+#undef HW_WIR
+    HW_W_COUNT
+} hw_wir_op;
+
+enum { HW_WF_P = 1, HW_WF_M = 2, HW_WF_X = 4, HW_WF_T = 8, HW_WF_S = 16, HW_WF_E = 32 };
+
+typedef struct hw_wir_op_info {
+    const char *name, *text;
+    int8_t ndst, nsrc; /* -1: any */
+    uint8_t flags;
+} hw_wir_op_info;
+extern const hw_wir_op_info hw_wir_ops[HW_W_COUNT];
+
+typedef enum hw_wir_sreg {
+#define HW_SREG(name, type, shape) HW_SR_##name,
+#include "sreg.def"
+#undef HW_SREG
+    HW_SR_COUNT
+} hw_wir_sreg;
+
+typedef enum hw_wir_helper {
+#define HW_HELPER(name, text) HW_H_##name,
+#include "helper.def"
+#undef HW_HELPER
+    HW_H_COUNT
+} hw_wir_helper;
+
+typedef enum hw_wir_cond { /* integers: EQ..GE_U; floats: EQ..GE ordered, EQU..GEU unordered, NUM,
+                              NAN */
+                           HW_C_EQ,
+                           HW_C_NE,
+                           HW_C_LT_S,
+                           HW_C_LE_S,
+                           HW_C_GT_S,
+                           HW_C_GE_S,
+                           HW_C_LT_U,
+                           HW_C_LE_U,
+                           HW_C_GT_U,
+                           HW_C_GE_U,
+                           HW_C_FEQ,
+                           HW_C_FNE,
+                           HW_C_FLT,
+                           HW_C_FLE,
+                           HW_C_FGT,
+                           HW_C_FGE,
+                           HW_C_FEQU,
+                           HW_C_FNEU,
+                           HW_C_FLTU,
+                           HW_C_FLEU,
+                           HW_C_FGTU,
+                           HW_C_FGEU,
+                           HW_C_FNUM,
+                           HW_C_FNAN,
+                           HW_C_COUNT
+} hw_wir_cond;
+
+typedef enum {
+    HW_ROUND_N,
+    HW_ROUND_Z,
+    HW_ROUND_M,
+    HW_ROUND_P,
+    HW_ROUND_NA /* ties away */
+} hw_wir_round;
+typedef enum { HW_SHFL_UP, HW_SHFL_DOWN, HW_SHFL_BFLY, HW_SHFL_IDX } hw_wir_shfl;
+typedef enum hw_wir_class {
+    HW_CLASS_FINITE = 1,
+    HW_CLASS_INFINITE = 2,
+    HW_CLASS_NUMBER = 4,
+    HW_CLASS_NAN = 8,
+    HW_CLASS_NORMAL = 16,
+    HW_CLASS_SUBNORMAL = 32
+} hw_wir_class;
+
+typedef enum hw_wir_space {
+    HW_SPACE_GENERIC,
+    HW_SPACE_GLOBAL,
+    HW_SPACE_SHARED,
+    HW_SPACE_LOCAL,
+    HW_SPACE_CONST,
+    HW_SPACE_PARAM,
+    HW_SPACE_COUNT
+} hw_wir_space;
+
+typedef enum hw_wir_atom {
+    HW_ATOM_ADD,
+    HW_ATOM_MIN_S,
+    HW_ATOM_MIN_U,
+    HW_ATOM_MAX_S,
+    HW_ATOM_MAX_U,
+    HW_ATOM_AND,
+    HW_ATOM_OR,
+    HW_ATOM_XOR,
+    HW_ATOM_EXCH,
+    HW_ATOM_CAS,
+    HW_ATOM_INC,
+    HW_ATOM_DEC,
+    HW_ATOM_FADD,
+    HW_ATOM_FMIN,
+    HW_ATOM_FMAX,
+    HW_ATOM_COUNT
+} hw_wir_atom;
+
+typedef enum {
+    HW_SCOPE_LANE,
+    HW_SCOPE_BLOCK,
+    HW_SCOPE_CLUSTER,
+    HW_SCOPE_DEVICE,
+    HW_SCOPE_SYSTEM
+} hw_wir_scope;
+
+/* insn.flags */
+enum {
+    HW_I_FTZ = 1 << 0,      /* flush f32 denormals of sources and result, sign kept */
+    HW_I_SAT = 1 << 1,      /* floats: clamp to [0, 1], NaN gives 0; F2I is always clamping */
+    HW_I_NAN = 1 << 2,      /* FMIN/FMAX: NaN wins (canonical NaN) */
+    HW_I_RELU = 1 << 3,     /* negative results become 0 */
+    HW_I_VOLATILE = 1 << 4, /* memory: every access happens, in order (volatile, relaxed, acquire,
+                               release, mmio) */
+    HW_I_ACQUIRE = 1 << 5,
+    HW_I_RELEASE = 1 << 6,
+    HW_I_READONLY =
+        1
+        << 7, /* ld.global.nc, ldu, ld.const, ld.param: no store of this launch changes the value */
+    HW_I_XORSIGN = 1 << 8, /* FMIN/FMAX .xorsign */
+    HW_I_MINMAX_ABS = 1 << 9,
+    HW_I_NAN_MIN =
+        1 << 10, /* F2I: NaN gives the smallest / 0x80.. value, as PTX says for 64-bit results */
+    HW_I_NEG_GUARD = 1 << 11, /* the guard is negated: @!p */
+    HW_I_SPIN = 1 << 12,      /* set by the spin analysis */
+    HW_I_NOFTZ_MEM = 1 << 13, /* atomics: FADD keeps denormals */
+};
+
+typedef struct hw_wir_val {
+    enum { HW_V_NONE, HW_V_REG, HW_V_IMM } kind;
+    uint32_t reg;
+    uint64_t
+        imm; /* bits, zero-extended; F32 as its 32 bits, I1 as 0/1. I128: zero-extended 64 bits */
+} hw_wir_val;
+
+#define HW_WIR_NONE ((hw_wir_val){ HW_V_NONE, 0, 0 })
+static inline hw_wir_val hw_wir_reg(uint32_t r)
+{
+    return (hw_wir_val){ HW_V_REG, r, 0 };
+}
+static inline hw_wir_val hw_wir_imm(uint64_t bits)
+{
+    return (hw_wir_val){ HW_V_IMM, 0, bits };
+}
+
+typedef struct hw_wir_insn {
+    uint16_t op;         /* hw_wir_op */
+    uint8_t type, type2; /* hw_wir_type */
+    uint32_t flags;      /* HW_I_* */
+    uint8_t cond;        /* hw_wir_cond */
+    uint8_t round;       /* hw_wir_round */
+    uint8_t space;       /* hw_wir_space */
+    uint8_t scope;       /* hw_wir_scope */
+    uint8_t atom;        /* hw_wir_atom */
+    uint8_t count;       /* elements of a memory access: 1, 2, 4, 8 */
+    uint8_t ndst, nsrc;
+    hw_wir_val *dst;  /* ndst; NONE = result not wanted */
+    hw_wir_val *src;  /* nsrc */
+    hw_wir_val guard; /* a register of type I1, or NONE */
+    uint64_t imm;     /* per op */
+    uint64_t aux;     /* per op */
+    uint32_t loc;     /* index into hw_wir_module.locs; 0: none */
+} hw_wir_insn;
+
+typedef struct hw_wir_block {
+    HW_VEC(hw_wir_insn) insns;
+    uint32_t *targets; /* block indices, as the terminator says */
+    uint32_t ntargets;
+    const char *label; /* may be NULL */
+} hw_wir_block;
+
+typedef struct hw_wir_reg_info {
+    uint8_t type;     /* register type */
+    const char *name; /* as in the source, may be NULL */
+} hw_wir_reg_info;
+
+typedef struct hw_wir_function {
+    const char *name;
+    bool is_kernel;
+    bool defined; /* false: body missing (an unresolved extern is a link error before) */
+    uint32_t *params, nparams;   /* registers the caller's arguments arrive in */
+    uint32_t *results, nresults; /* registers returned */
+    HW_VEC(hw_wir_reg_info) regs;
+    HW_VEC(hw_wir_block) blocks; /* blocks.ptr[0] is the entry, in source order */
+    uint32_t local_bytes;        /* local memory of one lane in one activation, 16-byte multiple */
+} hw_wir_function;
+
+typedef struct hw_wir_symbol { /* a module variable in device memory */
+    const char *name;
+    uint32_t external_id; /* the producer's index (ptx: index of hw_ptx_module.variables) */
+} hw_wir_symbol;
+
+typedef struct hw_wir_loc { /* where an instruction comes from */
+    const char *file;       /* source file of .loc, or NULL */
+    uint32_t line, column;
+    uint32_t ptx_line;    /* line in the PTX text; 0 unknown */
+    uint32_t inlined_at;  /* index of the loc it was inlined into; 0: none */
+    const char *function; /* inlined function's name or NULL */
+} hw_wir_loc;
+
+typedef struct hw_wir_module {
+    hw_arena *arena;
+    HW_VEC(hw_wir_function)
+    functions; /* [0] is the kernel; the rest are reachable from it or address-taken */
+    HW_VEC(hw_wir_symbol) symbols;
+    HW_VEC(hw_wir_loc) locs;      /* [0] is "none" */
+    uint32_t static_shared_bytes; /* of the kernel */
+    uint32_t param_bytes;
+    uint32_t reqntid[3]; /* 0: not said */
+    bool uses_indirect_calls;
+} hw_wir_module;
+
+/* ---- building ---- */
+typedef struct hw_wir_builder {
+    hw_wir_module *m;
+    uint32_t function, block; /* where the next instruction goes */
+    uint32_t loc;
+    hw_wir_val guard; /* given to every instruction emitted; NONE by default */
+    bool guard_negated;
+} hw_wir_builder;
+
+hw_wir_module *hw_wir_module_new(hw_arena *a);
+uint32_t hw_wir_function_new(hw_wir_module *m, const char *name, bool is_kernel);
+uint32_t hw_wir_block_new(hw_wir_builder *b, const char *label);
+uint32_t hw_wir_reg_new(hw_wir_builder *b, hw_wir_type t, const char *name);
+uint32_t hw_wir_symbol_id(hw_wir_module *m, const char *name, uint32_t external_id); /* adds once */
+/* Append an instruction with these operands; returns it for further fields (valid until the next
+ * append). The builder's guard and loc are filled in. */
+hw_wir_insn *hw_wir_emit(hw_wir_builder *b, hw_wir_op op, hw_wir_type t, uint32_t ndst,
+                         const hw_wir_val *dst, uint32_t nsrc, const hw_wir_val *src);
+/* One result in a fresh register (unguarded, so that temporaries need no blend), returned as a
+ * value. */
+hw_wir_val hw_wir_op1(hw_wir_builder *b, hw_wir_op op, hw_wir_type t, hw_wir_val a);
+hw_wir_val hw_wir_op2(hw_wir_builder *b, hw_wir_op op, hw_wir_type t, hw_wir_val a, hw_wir_val c);
+hw_wir_val hw_wir_op3(hw_wir_builder *b, hw_wir_op op, hw_wir_type t, hw_wir_val a, hw_wir_val c,
+                      hw_wir_val e);
+hw_wir_val hw_wir_cvt(hw_wir_builder *b, hw_wir_op op, hw_wir_type from, hw_wir_type to,
+                      hw_wir_val a);
+hw_wir_val hw_wir_cmp(hw_wir_builder *b, hw_wir_op op, hw_wir_cond c, hw_wir_type t, hw_wir_val a,
+                      hw_wir_val e);
+void hw_wir_mov(hw_wir_builder *b, hw_wir_type t, hw_wir_val dst,
+                hw_wir_val src); /* guarded by the builder's guard */
+void hw_wir_br(hw_wir_builder *b, uint32_t target);
+void hw_wir_cbr(hw_wir_builder *b, hw_wir_val pred, uint32_t yes, uint32_t no);
+
+/* Check every rule; the first violations in d. HW_E_INTERNAL: the producer is wrong. */
+hw_status hw_wir_verify(const hw_wir_module *m, hw_diag *d);
+/* Text form, one line an instruction; `halfwarp inspect --wir`. And back, for tests. */
+hw_str hw_wir_print(const hw_wir_module *m, hw_arena *a);
+hw_status hw_wir_parse(hw_arena *a, hw_str text, const char *origin, hw_wir_module **out,
+                       hw_diag *d);
+
+/* ---- passes and analyses (see analysis.c, shape.c for the method) ---- */
+/* Inline every direct, non-recursive call whose callee suspends (barrier, yield) or is small;
+ * remove unreachable blocks; split critical edges. After it, only calls to functions that never
+ * suspend remain, if possible (recursive or indirect callees that suspend are reported through
+ * hw_wir_analysis.calls_suspend). */
+hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d);
+/* Cheap clean-up that keeps compile time down: copy propagation, dead code, constant folding of
+ * integer ops, common subexpressions within a block. Optional for jit. */
+void hw_wir_simplify(hw_wir_module *m, uint32_t function);
+
+/* The shape of a register: what is known of its 32 lane values at every use.
+ *   UNIFORM  one value, the same in all lanes that use it
+ *   AFFINE   value[lane] = S + c[lane] + d[lane] * R, c and d known now, S and R one value a warp
+ * at run time (d all zero: no R). Arithmetic in the register's own width, wrapping. VARYING
+ * anything For I1: UNIFORM or VARYING. */
+typedef enum { HW_SHAPE_UNIFORM, HW_SHAPE_AFFINE, HW_SHAPE_VARYING } hw_shape_kind;
+typedef struct hw_shape {
+    hw_shape_kind kind;
+    const int64_t *c; /* 32; NULL = zeros */
+    const int64_t *d; /* 32; NULL = zeros */
+} hw_shape;
+
+/* A variant: what generated code may assume. Part of the code cache's key. */
+typedef struct hw_variant {
+    uint32_t block[3];  /* threads in x, y, z; all blocks of the launch have them */
+    uint32_t listeners; /* set of HW_LISTEN_*; 0: nobody */
+    bool independent;   /* lanes of a warp must make independent progress (device field) */
+    bool small_grid;    /* grid.{x,y,z} * block.{x,y,z} each fit in 31 bits: ctaid*ntid+tid does not
+                           wrap */
+    bool no_shapes; /* slow variant: no assumption of unwrapped addresses (target of a failed guard)
+                     */
+    bool cooperative; /* several blocks share a worker: spin loops must suspend */
+    uint8_t tier;     /* 0 quick, 1 optimised */
+} hw_variant;
+
+typedef struct hw_wir_analysis {
+    uint32_t nblocks, nregs;
+    uint32_t *order;    /* linear order of blocks for code generation: reverse postorder with every
+                           loop contiguous */
+    uint32_t *position; /* inverse of order */
+    uint32_t *idom, *ipdom; /* block indices, UINT32_MAX: none */
+    uint32_t *loop_header;  /* innermost loop's header, UINT32_MAX: none */
+    uint32_t **preds, *npreds;
+    uint64_t **live_in; /* bit set of registers for each block */
+    uint64_t **live_out;
+    bool
+        *divergent_branch; /* per block: its terminator can send lanes of one warp different ways */
+    bool *divergent;       /* per block: may run with only some of the warp's live lanes */
+    bool
+        *blend; /* per instruction (index = first_insn[block] + i): its results must be merged under
+                   the executing mask because lanes not executing may still need the old value */
+    uint32_t *first_insn; /* per block, into per-instruction arrays; [nblocks] = total */
+    hw_shape *shape;      /* per register */
+    bool *wrap_guard; /* per instruction: SEXT/ZEXT (32 to 64) of an AFFINE source whose result's
+                         shape holds only if S + c (+ d*R) does not wrap; jit must test it */
+    bool spins;       /* a loop waits for memory another lane, warp or block writes */
+    bool *spin_loop;  /* per block: it is the header of such a loop */
+    bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */
+    bool calls_suspend;   /* a callee that was not inlined may suspend: fibers needed */
+    bool has_f64, has_ftz_f32, has_noftz_f32; /* to choose MXCSR */
+    uint32_t max_live; /* registers live at once, in 32-bit units: an estimate of a real register
+                          count */
+} hw_wir_analysis;
+
+/* Analyse one function under a variant. Everything lives in a. */
+const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
+                                      const hw_variant *v);
+
+static inline bool hw_bit(const uint64_t *set, uint32_t i)
+{
+    return (set[i / 64] >> (i % 64)) & 1;
+}
+
+#endif
