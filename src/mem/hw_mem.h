@@ -9,7 +9,9 @@
  * registered with the device lies outside the range and is kept in a table.
  *
  * Thread-safe. Sizes in bytes. Allocations are aligned to 512 and readable past their end only up
- * to the next 512-byte multiple at most.
+ * to the next 512-byte multiple; an unmapped gap of at least 64 KiB follows. Only when there are
+ * more than about 16,000 allocations (the host limits mappings) do further ones lie side by side.
+ * Addresses are the same from run to run if the host grants the wished range.
  */
 #ifndef HW_MEM_H
 #define HW_MEM_H
@@ -50,8 +52,13 @@ hw_status hw_mem_free(hw_mem *m, uint64_t addr);
 hw_status hw_mem_set_tag(hw_mem *m, uint64_t addr, void *tag);
 /* The allocation (of any device) or registration that contains addr. */
 bool hw_mem_find(uint64_t addr, hw_mem_info *out);
+/* The allocations just below (or around) and above addr, of any device; size 0: none. */
+void hw_mem_near(uint64_t addr, hw_mem_info *below, hw_mem_info *above);
 /* Whole of [addr, addr+size) inside one allocation or registration? */
 bool hw_mem_contains(uint64_t addr, uint64_t size);
+/* Make whole pages inside an allocation inaccessible (guards within an arena), or accessible again.
+ * addr and size: multiples of 4096. */
+hw_status hw_mem_close(hw_mem *m, uint64_t addr, uint64_t size, bool closed);
 hw_status hw_mem_register(hw_mem *m, void *host, uint64_t size, uint32_t flags);
 hw_status hw_mem_unregister(hw_mem *m, void *host);
 bool hw_mem_is_registered(uint64_t addr, uint64_t size);

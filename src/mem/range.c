@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The reserved range: found once, carved by first fit, given back to the host page by page. */
+#include "range.h"
+#include "extents.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* The range starts here if the host lets it, so that addresses repeat from run to run: far from
+ * where Linux puts programs, heaps, libraries and stacks, and from the sanitizers' shadows. */
+static const uint64_t WISH = UINT64_C(0x200000000000);
+static const uint64_t LARGEST = UINT64_C(1) << 40, SMALLEST = UINT64_C(1) << 30;
+static const uint64_t GAP = UINT64_C(64) << 10;
+static const uint64_t HUGE_PAGE = UINT64_C(2) << 20;
+static const uint64_t CHUNK = UINT64_C(256) << 20;
+/* Larger ones are guarded in any case: there cannot be many. */
+static const uint64_t CHUNK_LARGEST = UINT64_C(64) << 20;
+
+struct hw_chunk {
+    hw_chunk *next;
+    uint64_t lo, size, used;
+    hw_extents free;
+};
+
+static struct {
+    uint64_t lo, size;
+    hw_extents free;
+    hw_chunk *chunks; /* ascending by age */
+    uint64_t guarded, guarded_most;
+} range;
+
+static uint64_t round_up(uint64_t x, uint64_t to)
+{
+    return (x + to - 1) & ~(to - 1);
+}
+
+static void *reserve(uint64_t size)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *p = mmap((void *)(uintptr_t)WISH, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (p != MAP_FAILED && (uintptr_t)p != WISH) { /* a kernel that does not know the flag */
+        munmap(p, size);
+        p = MAP_FAILED;
+    }
+    return p != MAP_FAILED ? p : mmap(NULL, size, PROT_NONE, flags, -1, 0);
+}
+
+/* A guarded place costs two mappings; half of what the host allows is left to the program. */
+static uint64_t guarded_most(void)
+{
+    unsigned long most = 65530;
+    FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+    if (f) {
+        if (fscanf(f, "%lu", &most) != 1)
+            most = 65530;
+        fclose(f);
+    }
+    return most / 4 < 16384 ? most / 4 : 16384;
+}
+
+hw_status hw_range_reserve(hw_diag *d)
+{
+    if (range.size)
+        return HW_OK;
+    for (uint64_t size = LARGEST; size >= SMALLEST; size /= 2) {
+        void *p = reserve(size);
+        if (p == MAP_FAILED)
+            continue;
+        range.lo = (uintptr_t)p;
+        range.size = size;
+        range.guarded_most = guarded_most();
+        /* The first and last gap stay unused: an access just outside is never somebody else's. */
+        hw_extents_give(&range.free, range.lo + GAP, size - 2 * GAP);
+        return HW_OK;
+    }
+    return hw_fail(d, HW_E_NOMEM, "cannot reserve %llu MiB of addresses for device memory: %s",
+                   (unsigned long long)(SMALLEST >> 20), strerror(errno));
+}
+
+uint64_t hw_range_lo(void)
+{
+    return range.lo;
+}
+
+uint64_t hw_range_size(void)
+{
+    return range.size;
+}
+
+static bool open_pages(uint64_t lo, uint64_t size)
+{
+    return mprotect((void *)(uintptr_t)lo, size, PROT_READ | PROT_WRITE) == 0;
+}
+
+/* The pages go back to the host, and the mapping merges with its closed neighbours. */
+static void close_pages(uint64_t lo, uint64_t size)
+{
+    mmap((void *)(uintptr_t)lo, size, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+static hw_status place_guarded(uint64_t size, uint64_t align, hw_mem_place *out)
+{
+    uint64_t slack = align > HW_MEM_PAGE ? 0 : HW_MEM_PAGE - align;
+    uint64_t pages = round_up(size, HW_MEM_PAGE);
+    bool huge = size >= 2 * HUGE_PAGE;
+    uint64_t start_align = huge && align < HUGE_PAGE ? HUGE_PAGE : round_up(align, HW_MEM_PAGE);
+    uint64_t lo = 0;
+    if (!hw_extents_take(&range.free, pages + GAP, start_align, &lo))
+        return HW_E_NOMEM;
+    if (!open_pages(lo, pages)) {
+        hw_extents_give(&range.free, lo, pages + GAP);
+        return HW_E_NOMEM;
+    }
+    if (huge)
+        madvise((void *)(uintptr_t)lo, pages, MADV_HUGEPAGE); /* advice: failure is fine */
+    /* As near to the gap as the alignment allows. */
+    uint64_t base = slack ? (lo + pages - size) & ~(align - 1) : lo;
+    *out = (hw_mem_place){ .base = base, .lo = lo, .size = pages + GAP };
+    range.guarded++;
+    return HW_OK;
+}
+
+static hw_status chunk_new(hw_chunk **at)
+{
+    hw_chunk *c = calloc(1, sizeof *c);
+    if (!c)
+        return HW_E_NOMEM;
+    c->size = CHUNK;
+    if (!hw_extents_take(&range.free, CHUNK + GAP, HUGE_PAGE, &c->lo))
+        goto fail;
+    if (!open_pages(c->lo, CHUNK)) {
+        hw_extents_give(&range.free, c->lo, CHUNK + GAP);
+        goto fail;
+    }
+    hw_extents_give(&c->free, c->lo, CHUNK);
+    *at = c;
+    return HW_OK;
+fail:
+    free(c);
+    return HW_E_NOMEM;
+}
+
+static hw_status place_in_chunk(uint64_t size, uint64_t align, hw_mem_place *out)
+{
+    uint64_t lo = 0;
+    hw_chunk **at = &range.chunks;
+    while (*at && !hw_extents_take(&(*at)->free, size, align, &lo))
+        at = &(*at)->next;
+    if (!*at) {
+        HW_TRY(chunk_new(at));
+        if (!hw_extents_take(&(*at)->free, size, align, &lo))
+            return HW_E_NOMEM;
+    }
+    (*at)->used += size;
+    *out = (hw_mem_place){ .base = lo, .lo = lo, .size = size, .in = *at };
+    return HW_OK;
+}
+
+hw_status hw_range_place(uint64_t size, uint64_t align, hw_mem_place *out)
+{
+    if (size > range.size || align > range.size / 2)
+        return HW_E_NOMEM;
+    size = round_up(size, HW_MEM_GRAIN);
+    if (align < HW_MEM_GRAIN)
+        align = HW_MEM_GRAIN;
+    if (range.guarded < range.guarded_most || size + align > CHUNK_LARGEST)
+        return place_guarded(size, align, out);
+    return place_in_chunk(size, align, out);
+}
+
+static void release_from_chunk(const hw_mem_place *p)
+{
+    hw_chunk *c = p->in;
+    c->used -= p->size;
+    hw_extents_give(&c->free, p->lo, p->size);
+    if (c->used) {
+        uint64_t lo = round_up(p->lo, HW_MEM_PAGE);
+        uint64_t hi = (p->lo + p->size) & ~(uint64_t)(HW_MEM_PAGE - 1);
+        if (hi > lo)
+            madvise((void *)(uintptr_t)lo, hi - lo, MADV_DONTNEED);
+        return;
+    }
+    hw_chunk **at = &range.chunks;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    close_pages(c->lo, c->size);
+    hw_extents_give(&range.free, c->lo, c->size + GAP);
+    hw_extents_free(&c->free);
+    free(c);
+}
+
+void hw_range_release(const hw_mem_place *p)
+{
+    if (p->in) {
+        release_from_chunk(p);
+        return;
+    }
+    close_pages(p->lo, p->size - GAP);
+    hw_extents_give(&range.free, p->lo, p->size);
+    range.guarded--;
+}
