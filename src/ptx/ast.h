@@ -12,37 +12,11 @@
 
 #include "hw_ptx.h"
 
-/* PTX's fundamental types as written in the text. Order: see types.def users; b1 = .pred */
+/* PTX's fundamental types as written in the text: types.def. */
 typedef enum ptx_type {
-    PTX_NONE,
-    PTX_PRED,
-    PTX_B8,
-    PTX_B16,
-    PTX_B32,
-    PTX_B64,
-    PTX_B128,
-    PTX_U8,
-    PTX_U16,
-    PTX_U32,
-    PTX_U64,
-    PTX_S8,
-    PTX_S16,
-    PTX_S32,
-    PTX_S64,
-    PTX_F16,
-    PTX_F16X2,
-    PTX_BF16,
-    PTX_BF16X2,
-    PTX_TF32,
-    PTX_F32,
-    PTX_F64,
-    PTX_E4M3X2,
-    PTX_E5M2X2,
-    PTX_U16X2,
-    PTX_S16X2,
-    PTX_TEXREF,
-    PTX_SAMPLERREF,
-    PTX_SURFREF,
+#define PTX_T(name, text, bits, wir, declarable) PTX_##name,
+#include "types.def"
+#undef PTX_T
     PTX_TYPE_COUNT
 } ptx_type;
 
@@ -57,8 +31,9 @@ typedef enum ptx_space {
     PTX_SPACE_TEX
 } ptx_space;
 
+/* Where a token stands. The column is computed from offset when a message needs it. */
 typedef struct ptx_place {
-    uint32_t line, column;
+    uint32_t line;
     uint32_t offset; /* of the token in the text */
 } ptx_place;
 
@@ -66,57 +41,70 @@ struct ptx_function;
 struct ptx_symbol;
 
 typedef enum ptx_operand_kind {
-    PTX_O_REG,     /* reg; negated: !p */
+    PTX_O_REG,     /* reg; negated: !p. A component %v.x is the part's own register; a whole vector
+                      register is a VECTOR of its parts */
     PTX_O_INT,     /* bits (64-bit two's complement), `is_unsigned` if written with U */
-    PTX_O_FLOAT,   /* f64 value; 0f/0d forms exactly: is_single says the literal was 0f (bits holds
-                      the pattern) */
-    PTX_O_SREG,    /* %tid.x ...: name (without %) and component in text; sreg id filled by check */
-    PTX_O_SYMBOL,  /* a variable, parameter or function used as an address or callee: symbol, offset
-                    */
-    PTX_O_LABEL,   /* label index */
-    PTX_O_ADDRESS, /* [base + offset]: base = items[0] (REG, SYMBOL or INT), offset; further items
-                      for tex/tma forms [a, {b, c}] */
+    PTX_O_FLOAT,   /* value; bits is the pattern: 32 bits if is_single (0f), else 64 (0d, 1.0) */
+    PTX_O_SREG,    /* %tid.x ...: name (without %), component; check puts the sreg's id in reg */
+    PTX_O_SYMBOL,  /* a variable, parameter, function, prototype or target list: symbol, offset */
+    PTX_O_LABEL,   /* label: index into the function's labels */
+    PTX_O_ADDRESS, /* [base + offset]: items[0] = base (REG, SYMBOL or INT), whose own offset field
+                      is the offset (REG, SYMBOL; an INT base has it added). Further items are the
+                      rest of [a, {b, c}], [a, b, {c, d}] as written */
     PTX_O_VECTOR,  /* {a, b, c, d}: items */
     PTX_O_PAIR,    /* d|p : items[0], items[1] */
     PTX_O_LIST,    /* (a, b): call's lists: items */
     PTX_O_SINK,    /* _ */
-    PTX_O_NAME,    /* an identifier that is nothing known: extern names in call prototypes etc. */
+    PTX_O_NAME     /* inside the parser only: a name not resolved yet */
 } ptx_operand_kind;
 
+/* Operands dominate the memory of a large file, so fields that no kind needs together share their
+ * room: read only what the kind's line above names. */
 typedef struct ptx_operand {
-    ptx_operand_kind kind;
-    bool negated; /* !p or -x */
-    bool is_unsigned, is_single;
-    uint32_t reg, label;
-    uint64_t bits;
-    double value;
-    int64_t offset;
-    struct ptx_symbol *symbol;
-    hw_str name;
-    struct ptx_operand *items;
-    uint32_t nitems;
-    int8_t component; /* .x .y .z .w of a vector register or special register: 0..3, -1 none */
+    uint8_t kind; /* ptx_operand_kind */
+    bool negated : 1, is_unsigned : 1, is_single : 1;
+    int8_t component; /* SREG: .x .y .z .w are 0..3; -1 none */
+    union {
+        uint32_t reg, label, nitems;
+    };
+    union {
+        struct {
+            union {
+                uint64_t bits;
+                int64_t offset;
+            };
+            union {
+                double value;
+                struct ptx_symbol *symbol;
+                struct ptx_operand *items;
+            };
+        };
+        hw_str name;
+    };
     ptx_place place;
 } ptx_operand;
 
 typedef struct ptx_insn {
     hw_str opcode; /* "ld" */
-    hw_str *mods;  /* "global", "v2", "f32": without dots; "::" kept inside ("L1::no_allocate") */
+    hw_str *mods;  /* "global", "v2", "f32": without dots; "::" kept inside ("L1::no_allocate").
+                      Instructions of one spelling share the array within a unit */
     uint32_t nmods;
-    ptx_operand *ops;
     uint32_t nops;
-    int32_t guard; /* register or -1 */
+    ptx_operand *ops; /* in the order written; call: [LIST results], callee (SYMBOL or REG),
+                         [LIST arguments], [SYMBOL prototype or targets] */
+    int32_t guard;    /* register or -1 */
     bool guard_negated;
+    uint32_t loc;              /* index into unit->locs; 0: none */
     const struct ptx_row *row; /* filled by check */
     void *match;               /* filled by check: types and modifiers found */
-    uint32_t loc;              /* index into unit->locs */
     ptx_place place;
 } ptx_insn;
 
 typedef struct ptx_reg {
     hw_str name;
     ptx_type type;
-    uint8_t vector; /* 1, 2 or 4; a .v2/.v4 register's parts follow it */
+    uint8_t
+        vector; /* 1; 2 or 4: a .v2/.v4 register, never an operand itself: its parts follow it */
 } ptx_reg;
 
 /* One statement of a body: an instruction or a label. */
@@ -186,8 +174,9 @@ typedef struct ptx_symbol {
     ptx_branch_targets *targets;
     struct ptx_symbol *definition; /* link: what an extern (or losing weak) stands for */
     uint32_t index;                /* link: index among module variables / functions */
-    uint64_t
-        offset; /* param: offset in parameter space; shared/local: set when a kernel is laid out */
+    uint64_t offset;               /* param: in parameter space; local: in the function's frame */
+    bool address_taken;            /* function: named other than as a direct call's callee */
+    uint32_t mark;                 /* scratch of the pass that runs (names once in refs, layout) */
     ptx_place place;
 } ptx_symbol;
 
@@ -195,6 +184,8 @@ typedef struct ptx_function {
     ptx_symbol *symbol;
     struct hw_ptx_unit *unit;
     bool is_kernel, has_body, noreturn;
+    bool calls_indirectly; /* some call's callee is a register */
+    bool has_reg_params;   /* parameters or results in .reg space */
     ptx_param *results, *params;
     uint32_t nresults, nparams;
     uint32_t param_bytes;
@@ -204,7 +195,9 @@ typedef struct ptx_function {
     HW_VEC(ptx_symbol *) locals; /* .local .shared .param .const variables declared in the body */
     HW_VEC(ptx_symbol *)
     refs; /* every module-scope symbol the body names, once: for reachability and shared layout */
+    uint32_t local_bytes; /* frame of the .local variables; their symbol's offset is in it */
     uint32_t maxntid[3], reqntid[3], min_blocks, maxnreg, cluster[3];
+    uint32_t end_line; /* of the closing brace */
 } ptx_function;
 
 struct hw_ptx_unit {
@@ -217,8 +210,9 @@ struct hw_ptx_unit {
     uint32_t address_size;
     HW_VEC(ptx_symbol *) symbols; /* module scope */
     HW_VEC(ptx_function *) functions;
-    HW_VEC(hw_wir_loc) locs;    /* [0] none */
-    HW_VEC(const char *) files; /* by .file number */
+    HW_VEC(hw_wir_loc) locs; /* [0] none; one for each .loc (ptx_line: of the directive itself) */
+    HW_VEC(const char *) files;                      /* by .file number */
+    bool debug, map_f64_to_f32, texmode_independent; /* options of .target */
     hw_diag *diag;
 };
 
@@ -227,14 +221,39 @@ struct hw_ptx_unit {
 hw_status hw_ptx_check(struct hw_ptx_unit *u, ptx_function *f, ptx_insn *i, hw_diag *d);
 /* place -> hw_place with the source line, for messages */
 hw_place hw_ptx_place(const struct hw_ptx_unit *u, ptx_place p);
+/* layout.c: what one kernel reaches, and where its variables stand. Offsets of shared variables
+ * belong to a kernel, not to the symbol, because a variable may stand elsewhere in another one. */
+typedef struct ptx_shared {
+    const ptx_symbol *symbol; /* resolved */
+    uint32_t offset;
+} ptx_shared;
+
+typedef struct ptx_layout {
+    ptx_function **functions; /* with bodies; [0] is the kernel */
+    uint32_t nfunctions;
+    ptx_shared *shared; /* sorted by symbol's address */
+    uint32_t nshared;
+    uint32_t static_bytes; /* of shared memory, padded to where dynamic shared memory begins */
+    bool uses_dynamic;     /* all unsized .extern .shared variables stand at static_bytes */
+    bool calls_indirectly; /* then every function whose address is taken is among functions */
+    bool recursive;        /* local_bytes counts each function on a cycle once */
+    uint32_t local_bytes;  /* deepest sum of frames */
+} ptx_layout;
+/* Offset of a shared variable (any symbol that resolves to it) in this kernel; UINT32_MAX: none. */
+uint32_t hw_ptx_shared_offset(const ptx_layout *l, const ptx_symbol *s);
+
 /* link.c -> lower.c */
 struct hw_ptx_link {
     hw_arena *arena;
     hw_ptx_unit *const *units;
     size_t nunits;
-    HW_VEC(ptx_symbol *) variables; /* by module variable index */
-    HW_VEC(ptx_function *) kernels; /* by kernel index */
+    HW_VEC(ptx_symbol *) variables;   /* by module variable index */
+    HW_VEC(ptx_function *) kernels;   /* by kernel index */
+    HW_VEC(ptx_function *) functions; /* every .func with a body, by ptx_symbol.index */
+    ptx_layout *layouts;              /* by kernel index */
 };
+/* True for the functions that the loader supplies (builtin.def): vprintf, malloc ... */
+bool hw_ptx_is_builtin(hw_str name);
 /* The symbol a use means after linking (follows .definition). */
 const ptx_symbol *hw_ptx_resolve(const ptx_symbol *s);
 unsigned ptx_type_bits(ptx_type t);

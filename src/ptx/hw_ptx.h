@@ -30,6 +30,7 @@ typedef struct hw_ptx_kernel {
     uint32_t static_shared_bytes; /* of the kernel and all it can call */
     bool uses_dynamic_shared;
     uint32_t local_bytes; /* declared local memory of a thread, callees included */
+    bool recursive;       /* a call cycle is reachable: local_bytes counts it once */
     uint32_t registers;   /* estimate by liveness in 32-bit registers; 0 until lowered once */
     uint32_t ptx_version, target; /* 90 = 9.0; 75 = sm_75 */
     const char *file;             /* first .file name or NULL */
