@@ -293,6 +293,9 @@ hw_wir_val hw_wir_cmp(hw_wir_builder *b, hw_wir_op op, hw_wir_cond c, hw_wir_typ
                       hw_wir_val e);
 void hw_wir_mov(hw_wir_builder *b, hw_wir_type t, hw_wir_val dst,
                 hw_wir_val src); /* guarded by the builder's guard */
+/* Targets of the current block, for terminators emitted by hw_wir_emit: BRX, guarded EXIT/RET/TRAP
+ * (one: where the other lanes go on). BR and CBR set their own. */
+void hw_wir_set_targets(hw_wir_builder *b, uint32_t n, const uint32_t *targets);
 void hw_wir_br(hw_wir_builder *b, uint32_t target);
 void hw_wir_cbr(hw_wir_builder *b, hw_wir_val pred, uint32_t yes, uint32_t no);
 
