@@ -27,7 +27,7 @@
 /* ---- the words of enumerated keys: X(constant, word in the file) ---- */
 /* clang-format off */
 #define HW_DEVICE_ENUM_vendor(X) X(HW_VENDOR_NVIDIA, "NVIDIA") X(HW_VENDOR_AMD, "AMD")
-#define HW_DEVICE_ENUM_scope(X) X(HW_SCOPE_BLOCK, "block") X(HW_SCOPE_WARP, "warp")
+#define HW_DEVICE_ENUM_scope(X) X(HW_ALLOC_BLOCK, "block") X(HW_ALLOC_WARP, "warp")
 #define HW_DEVICE_ENUM_config(X) \
     X(HW_CONFIG_FIXED, "fixed") X(HW_CONFIG_CACHE, "cache-preference") X(HW_CONFIG_CARVEOUT, "carveout")
 #define HW_DEVICE_ENUM_bank_rule(X)                                             \

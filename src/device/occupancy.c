@@ -106,7 +106,7 @@ static void registers_by_warp(const hw_device *d, const hw_occupancy_query *q,
 
 static void limit_registers(const hw_device *d, const hw_occupancy_query *q, hw_occupancy_result *r)
 {
-    if (d->occupancy.register_alloc_scope == HW_SCOPE_BLOCK)
+    if (d->occupancy.register_alloc_scope == HW_ALLOC_BLOCK)
         registers_by_block(d, q, r);
     else
         registers_by_warp(d, q, r);

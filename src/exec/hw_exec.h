@@ -101,8 +101,8 @@ bool hw_timeline_recorded(hw_timeline *e); /* was it ever recorded */
 uint64_t hw_timeline_ns(hw_timeline *e);
 
 /* ---- device runtime limits (cuCtxSetLimit) ---- */
-typedef enum { HW_LIMIT_STACK, HW_LIMIT_PRINTF, HW_LIMIT_HEAP } hw_limit;
-hw_status hw_exec_set_limit(hw_exec *x, hw_limit which, uint64_t value);
-uint64_t hw_exec_get_limit(hw_exec *x, hw_limit which);
+typedef enum { HW_EXEC_STACK, HW_EXEC_PRINTF, HW_EXEC_HEAP } hw_exec_limit;
+hw_status hw_exec_set_limit(hw_exec *x, hw_exec_limit which, uint64_t value);
+uint64_t hw_exec_get_limit(hw_exec *x, hw_exec_limit which);
 
 #endif
