@@ -38,7 +38,10 @@ typedef struct hw_callbacks {
     hw_fault_fn *fault;
     hw_helper_fn *const *helpers;                   /* by hw_wir_helper */
     void (*listen)(hw_frame *f, const void *event); /* listeners; later */
+    /* which = CLOCK's imm: 0 cycles (host time at the device's clock rate), 1 nanoseconds. */
     uint64_t (*clock)(hw_frame *f, uint32_t which);
+    /* BARRIER_ARRIVE: this warp arrives at barrier id for count threads (0: all) and goes on. */
+    void (*arrive)(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
 } hw_callbacks;
 
 /* What a warp's code returns. */
