@@ -5,21 +5,21 @@
 #include <cstdlib>
 #include <cuda_runtime.h>
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t error_ = (call);                                                               \
-        if (error_ != cudaSuccess) {                                                               \
-            std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                     \
-                         cudaGetErrorString(error_));                                              \
-            std::exit(1);                                                                          \
-        }                                                                                          \
+#define CHECK(call)                                                            \
+    do {                                                                       \
+        cudaError_t error_ = (call);                                           \
+        if (error_ != cudaSuccess) {                                           \
+            std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                         cudaGetErrorString(error_));                          \
+            std::exit(1);                                                      \
+        }                                                                      \
     } while (0)
 
 // A launch reports bad configurations at once and faults at the next synchronisation.
-#define CHECK_LAUNCH()                                                                             \
-    do {                                                                                           \
-        CHECK(cudaGetLastError());                                                                 \
-        CHECK(cudaDeviceSynchronize());                                                            \
+#define CHECK_LAUNCH()                  \
+    do {                                \
+        CHECK(cudaGetLastError());      \
+        CHECK(cudaDeviceSynchronize()); \
     } while (0)
 
 inline int verdict(const char *name, bool good)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. `make demo` and `make check` do all their set-up on a fresh Debian 12 machine; after the first time
+# they work offline. The build itself is Meson's: see meson.build.
+BUILD  ?= build
+PREFIX ?= /usr/local
+MESON_FLAGS ?=
+HALFWARP = $(BUILD)/src/cli/halfwarp
+
+.PHONY: all demo check bench install clean
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/setup
+	@echo "== configuring $(BUILD)"
+	@meson setup $(BUILD) --buildtype=release --prefix=$(abspath $(PREFIX)) $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+demo: $(BUILD)/build.ninja
+	@echo "== building Halfwarp"
+	@ninja -C $(BUILD)
+	@tools/demo $(HALFWARP)
+
+check: $(BUILD)/build.ninja
+	@echo "== building Halfwarp and its tests"
+	@ninja -C $(BUILD)
+	@echo "== running the tests"
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
+
+bench: $(BUILD)/build.ninja
+	@tools/setup tools/packages.txt tools/packages-bench.txt
+	@meson setup --reconfigure $(BUILD) >/dev/null && ninja -C $(BUILD) && ninja -C $(BUILD) bench/bench
+	@$(HALFWARP) run $(BUILD)/bench/bench --dir bench --write docs/performance.md
+
+install: $(BUILD)/build.ninja
+	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
+	@ninja -C $(BUILD)
+	@meson install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf $(BUILD)
