@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A device as JSON, in the shape of its file. */
+#ifndef HW_CLI_FIELDS_H
+#define HW_CLI_FIELDS_H
+
+#include "hw_device.h"
+
+#include <jansson.h>
+
+json_t *cli_field_json(const hw_device *dev, const hw_field *f);
+json_t *cli_device_json(const hw_device *dev);
+
+#endif
