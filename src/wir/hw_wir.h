@@ -317,10 +317,17 @@ hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d);
 void hw_wir_simplify(hw_wir_module *m, uint32_t function);
 
 /* The shape of a register: what is known of its 32 lane values at every use.
- *   UNIFORM  one value, the same in all lanes that use it
- *   AFFINE   value[lane] = S + c[lane] + d[lane] * R, c and d known now, S and R one value a warp
- * at run time (d all zero: no R). Arithmetic in the register's own width, wrapping. VARYING
- * anything For I1: UNIFORM or VARYING. */
+ *   UNIFORM  one value S, the same in all lanes that use it
+ *   AFFINE   value[lane] = S + c[lane] + d[lane] * R; c and d known now, S and R one value a warp
+ * at run time (d all zero: no R). Arithmetic in the register's own width, wrapping. c[0] = d[0] = 0
+ * always: S is lane 0's value (whether or not lane 0 executes). VARYING  anything For I1: UNIFORM
+ * or VARYING. Equal vectors are the same pointer. How generated code finds S and R of a result that
+ * is not VARYING: S  the operation applied to the S of its sources, for every operation whose
+ * sources are not VARYING. (Uniform results of VARYING sources: BALLOT, VOTE_*, REDUX, MATCH_ALL,
+ * ELECT, SHFL from one fixed lane, BARRIER_RED; LOAD's address is always a source with S.) R  of
+ * the first source that has d; if none has one, the instruction is MUL and R is the UNIFORM
+ *      source's S. SEXT/ZEXT/TRUNC convert R as they convert S. LOCAL_ADDR: d[lane] = lane and R =
+ *      frame.local_stride. */
 typedef enum { HW_SHAPE_UNIFORM, HW_SHAPE_AFFINE, HW_SHAPE_VARYING } hw_shape_kind;
 typedef struct hw_shape {
     hw_shape_kind kind;
@@ -349,14 +356,21 @@ typedef struct hw_wir_analysis {
     uint32_t *idom, *ipdom; /* block indices, UINT32_MAX: none */
     uint32_t *loop_header;  /* innermost loop's header, UINT32_MAX: none */
     uint32_t **preds, *npreds;
-    uint64_t **live_in; /* bit set of registers for each block */
-    uint64_t **live_out;
+    /* Liveness between blocks. Most registers live inside one block only; the others ("global")
+     * have a bit in the sets. Ask with hw_wir_live_in/out; or go over the bits of a set with
+     * live_reg. */
+    uint32_t nlive;     /* bits of a set */
+    uint32_t *live_bit; /* per register: its bit; UINT32_MAX: never live between blocks */
+    uint32_t *live_reg; /* per bit: its register */
+    uint64_t **live_in_set, **live_out_set; /* per block */
     bool
         *divergent_branch; /* per block: its terminator can send lanes of one warp different ways */
     bool *divergent;       /* per block: may run with only some of the warp's live lanes */
-    bool
-        *blend; /* per instruction (index = first_insn[block] + i): its results must be merged under
-                   the executing mask because lanes not executing may still need the old value */
+    /* Per instruction (first_insn[block] + i): its results must be merged under the executing mask
+     * (and the guard) because lanes not executing may still need the old value; all results are
+     * VARYING then. Where it is not set: write all lanes freely, but a guarded instruction with a
+     * UNIFORM guard writes only if the guard holds. */
+    bool *blend;
     uint32_t *first_insn; /* per block, into per-instruction arrays; [nblocks] = total */
     hw_shape *shape;      /* per register */
     bool *wrap_guard; /* per instruction: SEXT/ZEXT (32 to 64) of an AFFINE source whose result's
@@ -370,13 +384,25 @@ typedef struct hw_wir_analysis {
                           count */
 } hw_wir_analysis;
 
-/* Analyse one function under a variant. Everything lives in a. */
+/* Analyse one function under a variant. Everything lives in a.
+ * The divergence results (divergent, blend, shape) hold for linear order: among the blocks where
+ * lanes wait, the one smallest in position runs next, with all lanes that wait there. If
+ * v->independent and spins_divergent they hold for any choice of the next block. Lanes that ended
+ * (EXIT; RET in a kernel) wait nowhere. */
 const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
                                       const hw_variant *v);
 
 static inline bool hw_bit(const uint64_t *set, uint32_t i)
 {
     return (set[i / 64] >> (i % 64)) & 1;
+}
+static inline bool hw_wir_live_in(const hw_wir_analysis *n, uint32_t block, uint32_t reg)
+{
+    return n->live_bit[reg] != UINT32_MAX && hw_bit(n->live_in_set[block], n->live_bit[reg]);
+}
+static inline bool hw_wir_live_out(const hw_wir_analysis *n, uint32_t block, uint32_t reg)
+{
+    return n->live_bit[reg] != UINT32_MAX && hw_bit(n->live_out_set[block], n->live_bit[reg]);
 }
 
 #endif
