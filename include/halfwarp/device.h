@@ -79,7 +79,7 @@ typedef struct hw_occupancy_query {
     uint64_t lds;          /* AMD: of a group */
     bool trap_handler;     /* AMD: reserve the scalar registers of a trap handler */
 } hw_occupancy_query;
-#define HW_OCCUPANCY_QUERY_INIT { .carveout = HW_CARVEOUT_DEFAULT }
+#define HW_OCCUPANCY_QUERY_INIT { .carveout = HW_CARVEOUT_DEFAULT, .barriers = 1 }
 
 /* What can stop one more block. */
 typedef enum {

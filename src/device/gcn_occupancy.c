@@ -43,7 +43,7 @@ static uint32_t group_slots(const hw_device *d, uint32_t waves_per_group)
 static uint64_t lds_given(const hw_device *d, uint64_t lds)
 {
     uint64_t unit = d->gcn.lds_granularity;
-    return (lds + unit - 1) / unit * unit;
+    return lds > UINT64_MAX - unit ? UINT64_MAX : (lds + unit - 1) / unit * unit;
 }
 
 static bool refused(const hw_device *d, const hw_occupancy_query *q, hw_occupancy_result *r)
@@ -52,9 +52,10 @@ static bool refused(const hw_device *d, const hw_occupancy_query *q, hw_occupanc
         r->refusal = HW_REFUSED_THREADS;
     else if (q->vgprs > d->gcn.max_vgprs)
         r->refusal = HW_REFUSED_VGPRS;
-    else if (q->sgprs > d->gcn.max_sgprs)
+    else if (q->sgprs > d->gcn.max_sgprs + d->gcn.extra_sgprs)
         r->refusal = HW_REFUSED_SGPRS;
-    else if (q->lds > d->gcn.lds_max_per_group)
+    else if (q->lds > d->gcn.lds_max_per_group &&
+             q->policy != HW_OCCUPANCY_LLVM) /* the remark ignores it */
         r->refusal = HW_REFUSED_SHARED_BLOCK;
     return r->refusal != HW_FITS;
 }
@@ -82,9 +83,7 @@ static uint32_t llvm_lds_waves(const hw_device *d, const hw_occupancy_query *q, 
 {
     uint32_t simds = d->gcn.simds_per_unit, most = d->gcn.max_waves_per_simd;
     uint32_t groups = least(group_slots(d, n), most * simds / n);
-    if (q->lds == 0)
-        return most;
-    uint64_t by_lds = d->gcn.llvm_lds_bytes / q->lds;
+    uint64_t by_lds = q->lds ? d->gcn.llvm_lds_bytes / q->lds : UINT64_MAX;
     groups = by_lds < groups ? (uint32_t)by_lds : groups;
     return least(most, (groups * n + simds - 1) / simds);
 }
