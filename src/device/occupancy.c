@@ -41,6 +41,16 @@ static uint64_t register_unit(const hw_device *d, uint32_t registers)
     return d->occupancy.register_alloc_unit;
 }
 
+static bool too_many_registers(const hw_device *d, const hw_occupancy_query *q,
+                               hw_occupancy_result *r)
+{
+    if (q->registers <= d->occupancy.max_registers_check)
+        return false;
+    r->limits[HW_LIMIT_REGISTERS] = 0;
+    refuse(r, HW_REFUSED_REGISTERS_THREAD);
+    return true;
+}
+
 static void registers_by_block(const hw_device *d, const hw_occupancy_query *q,
                                hw_occupancy_result *r)
 {
@@ -49,6 +59,8 @@ static void registers_by_block(const hw_device *d, const hw_occupancy_query *q,
                              register_unit(d, q->registers));
     r->registers_allocated = need > UINT32_MAX ? UINT32_MAX : (uint32_t)need;
     r->limits[HW_LIMIT_REGISTERS] = quotient(d->occupancy.registers_per_sm, need);
+    if (too_many_registers(d, q, r))
+        return;
     if (need > d->occupancy.registers_per_sm)
         refuse(r, HW_REFUSED_REGISTERS_BLOCK);
 }
@@ -83,6 +95,8 @@ static void registers_by_warp(const hw_device *d, const hw_occupancy_query *q,
         round_up((uint64_t)q->registers * d->compute.warp_size, register_unit(d, q->registers));
     uint64_t allocated = per_warp * r->warps_per_block;
     r->registers_allocated = allocated > UINT32_MAX ? UINT32_MAX : (uint32_t)allocated;
+    if (too_many_registers(d, q, r))
+        return;
     if (!registers_launch(d, r, per_warp, parts)) {
         r->limits[HW_LIMIT_REGISTERS] = 0;
         refuse(r, HW_REFUSED_REGISTERS_BLOCK);
@@ -110,12 +124,6 @@ static void limit_registers(const hw_device *d, const hw_occupancy_query *q, hw_
         registers_by_block(d, q, r);
     else
         registers_by_warp(d, q, r);
-    if (q->registers > d->occupancy.max_registers_check) {
-        r->limits[HW_LIMIT_REGISTERS] = 0;
-        r->refusal = r->refusal == HW_REFUSED_REGISTERS_BLOCK || r->refusal == HW_FITS
-                         ? HW_REFUSED_REGISTERS_THREAD
-                         : r->refusal;
-    }
 }
 
 /* ---- shared memory (NVIDIA) ---- */
@@ -182,8 +190,7 @@ static void limit_shared(const hw_device *d, const hw_occupancy_query *q, hw_occ
     r->limits[HW_LIMIT_SHARED] = 0;
     if (!ok) {
         refuse(r, HW_REFUSED_SHARED_CONFIG);
-    } else if (q->shared_optin && d->occupancy.shared_per_block_optin &&
-               q->shared_dynamic > q->shared_dynamic_max) {
+    } else if (q->shared_optin && q->shared_dynamic > q->shared_dynamic_max) {
         refuse(r, HW_REFUSED_SHARED_DYNAMIC);
     } else if (need > shared_of_block(d, q)) {
         uint64_t best =
