@@ -133,7 +133,7 @@ hw_status hw_image_open(hw_arena *a, const void *bytes, size_t len, hw_image *ou
 {
     *out = (hw_image){ 0 };
     hw_span b = { bytes, len };
-    if (!bytes || len == 0)
+    if (!bytes || len == 0 || !b.ptr[0]) /* no format begins with a zero */
         return hw_fail(d, HW_E_INVALID, "empty image");
     if (looks_like_text(b))
         return open_text(a, b, out, d);
