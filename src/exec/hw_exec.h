@@ -67,11 +67,17 @@ typedef struct hw_launch {
  * in order of blocks. */
 hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_diag *d);
 
+/* Where code comes from: hw_jit_get, unless a test puts something else in its place. */
+typedef hw_status hw_code_fn(void *ctx, const hw_jit_source *s, const hw_variant *v,
+                             const hw_code **out, hw_diag *d);
+void hw_exec_code_from(hw_exec *x, hw_code_fn *get, void *ctx);
+
 /* ---- streams ---- */
 enum { HW_STREAM_NONBLOCKING = 1 };
 /* The legacy default stream of x; always there. */
 hw_stream *hw_stream_legacy(hw_exec *x);
 hw_stream *hw_stream_new(hw_exec *x, uint32_t flags, int priority);
+int hw_stream_priority(const hw_stream *s);
 /* Returns at once; the stream's memory goes when its work is done (as cuStreamDestroy). */
 void hw_stream_destroy(hw_stream *s);
 /* Append a task: run(ctx) on the stream's thread in order, then drop(ctx) (may be NULL) wherever. A

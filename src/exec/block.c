@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A block carried out: its warps in turn, barriers between them, until all have ended or all that
+ * could run say that they wait for somebody else. */
+#include "exec.h"
+
+#include <stdio.h>
+
+static uint32_t warps_in(uint64_t mask)
+{
+    return (uint32_t)__builtin_popcountll(mask);
+}
+
+/* ---- barriers (PTX ISA, "bar, barrier"): counted in threads, whole warps at a time ---- */
+
+static void release(hw_block *b, uint32_t id)
+{
+    hw_barrier *bar = &b->bar[id];
+    if (bar->kind != HW_BAR_SYNC)
+        for (uint64_t m = bar->waiting; m; m &= m - 1)
+            b->frames[__builtin_ctzll(m)].bar_value = bar->value;
+    b->runnable |= bar->waiting;
+    *bar = (hw_barrier){ 0 };
+    b->awaited &= ~(UINT64_C(1) << id);
+}
+
+/* Warps that have ended do not keep a whole-block barrier from completing. */
+static void release_if_complete(hw_block *b, uint32_t id)
+{
+    const hw_barrier *bar = &b->bar[id];
+    uint32_t arrived = warps_in(bar->waiting) * HW_WARP_LANES + bar->arrived;
+    uint32_t wanted = bar->count ? bar->count : warps_in(b->live) * HW_WARP_LANES;
+    if (bar->waiting && arrived >= wanted)
+        release(b, id);
+    else if (!bar->waiting && bar->count && arrived >= wanted)
+        *bar = (hw_barrier){ 0 };
+}
+
+static uint32_t combined(const hw_barrier *bar, const hw_frame *f)
+{
+    bool first = bar->waiting == 0 || bar->kind == HW_BAR_SYNC;
+    switch (f->bar_kind) {
+    case HW_BAR_POPC:
+        return (first ? 0 : bar->value) + f->bar_value;
+    case HW_BAR_AND:
+        return (first ? 1 : bar->value) & f->bar_value;
+    case HW_BAR_OR:
+        return (first ? 0 : bar->value) | f->bar_value;
+    default:
+        return 0;
+    }
+}
+
+static hw_barrier *barrier_at(hw_frame *f, uint32_t id)
+{
+    hw_block *b = f->owner;
+    if (id >= HW_BARRIERS)
+        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "there is no barrier %u", id);
+    return &b->bar[id];
+}
+
+void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
+{
+    (void)lanes;
+    hw_block *b = f->owner;
+    hw_barrier *bar = barrier_at(f, id);
+    bar->arrived += HW_WARP_LANES;
+    bar->count = count;
+    b->awaited |= UINT64_C(1) << id;
+    release_if_complete(b, id);
+}
+
+static void wait_at(hw_block *b, uint32_t w)
+{
+    hw_frame *f = &b->frames[w];
+    uint32_t id = f->bar_id;
+    hw_barrier *bar = barrier_at(f, id);
+    if (f->bar_kind != HW_BAR_SYNC) {
+        bar->value = combined(bar, f);
+        bar->kind = f->bar_kind;
+    }
+    bar->waiting |= UINT64_C(1) << w;
+    bar->count = f->bar_count;
+    b->runnable &= ~(UINT64_C(1) << w);
+    b->awaited |= UINT64_C(1) << id;
+    release_if_complete(b, id);
+}
+
+static void end_warp(hw_block *b, uint32_t w)
+{
+    b->live &= ~(UINT64_C(1) << w);
+    b->runnable &= ~(UINT64_C(1) << w);
+    for (uint64_t m = b->awaited; m; m &= m - 1)
+        release_if_complete(b, (uint32_t)__builtin_ctzll(m));
+}
+
+_Noreturn static void deadlock(hw_block *b)
+{
+    char text[400];
+    int at = 0;
+    for (uint64_t m = b->awaited; m && at < (int)sizeof text - 1; m &= m - 1) {
+        uint32_t id = (uint32_t)__builtin_ctzll(m);
+        const hw_barrier *bar = &b->bar[id];
+        if (!bar->waiting)
+            continue;
+        uint32_t arrived = warps_in(bar->waiting) * HW_WARP_LANES + bar->arrived;
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s%u warps wait at barrier %u, where %u of %u threads have arrived",
+                       at ? "; " : "", warps_in(bar->waiting), id, arrived,
+                       bar->count ? bar->count : warps_in(b->live) * HW_WARP_LANES);
+    }
+    hw_frame *f = &b->frames[__builtin_ctzll(b->live)];
+    hw_raise(f, HW_F_DEADLOCK, f->fault_loc, "barrier deadlock: %s, and no warp is left to come",
+             text);
+}
+
+/* ---- leaving the variant without guards ---- */
+
+static void to_slow_variant(hw_block *b, uint32_t w)
+{
+    hw_run *r = b->run;
+    const hw_code *slow = atomic_load(&r->slow);
+    hw_frame *f = &b->frames[w];
+    if (!slow) {
+        hw_variant v = r->variant;
+        v.no_shapes = true;
+        b->worker->in_code = 0;
+        hw_status s = r->x->get_code(r->x->get_code_ctx, r->l->source, &v, &slow, NULL);
+        b->worker->in_code = 1;
+        if (s != HW_OK)
+            hw_raise(f, HW_E_INTERNAL, f->fault_loc, "no code for addresses that wrap: %s",
+                     hw_status_text(s));
+        atomic_store(&r->slow, slow);
+    }
+    if (hw_block_widen(b, slow->save_bytes) != HW_OK)
+        hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
+    b->code[w] = slow->run;
+}
+
+/* ---- the loop ---- */
+
+/* One turn of warp w. True: something moved on. */
+static bool turn(hw_block *b, uint32_t w)
+{
+    b->worker->frame = &b->frames[w];
+    switch (b->code[w](&b->frames[w])) {
+    case HW_WARP_DONE:
+        end_warp(b, w);
+        return true;
+    case HW_WARP_BARRIER:
+        wait_at(b, w);
+        return true;
+    case HW_WARP_DEOPT:
+        to_slow_variant(b, w);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool stopped(const hw_block *b)
+{
+    return __atomic_load_n(&b->stop, __ATOMIC_RELAXED) != 0;
+}
+
+/* No warp ever waits: one after the other. */
+static hw_outcome run_through(hw_block *b)
+{
+    hw_warp_fn *code = b->run->code->run;
+    for (uint32_t w = 0; w < b->nwarps; w++) {
+        b->worker->frame = &b->frames[w];
+        code(&b->frames[w]);
+    }
+    b->live = b->runnable = 0;
+    return HW_BLOCK_ENDED;
+}
+
+hw_outcome hw_block_run(hw_block *b)
+{
+    if (!b->run->code->suspends)
+        return run_through(b);
+    while (b->live) {
+        bool moved = false;
+        if (!b->runnable)
+            deadlock(b);
+        for (uint64_t pass = b->runnable; pass; pass &= pass - 1)
+            moved |= turn(b, (uint32_t)__builtin_ctzll(pass));
+        if (stopped(b))
+            return HW_BLOCK_ABANDONED;
+        if (!moved)
+            return HW_BLOCK_STALLED;
+    }
+    return HW_BLOCK_ENDED;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of a launch, shared by the files of this room.
+ *
+ *   run     one launch under way: code, grid, what all its frames have in common, its outcome.
+ *   worker  one thread's part in a run. It takes block indices in ascending order from run.next.
+ *   block   room for one resident block: frames, save areas, stacks, local and shared memory,
+ *           barriers. A worker uses one again and again; it opens more only when blocks wait for
+ *           each other. Kept in hw_exec.spare between launches.
+ *
+ * A fault leaves generated code and helpers by siglongjmp to the worker (hw_raise), so helpers hold
+ * no lock and own no memory while they touch device memory.
+ */
+#ifndef HW_EXEC_PRIVATE_H
+#define HW_EXEC_PRIVATE_H
+
+#include "hw_exec.h"
+#include "heap.h"
+#include "print.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+
+enum { HW_WARPS_MOST = 64, HW_BARRIERS = 16, HW_PARAMS_MOST = 32768 };
+
+typedef struct hw_run hw_run;
+typedef struct hw_worker hw_worker;
+typedef struct hw_block hw_block;
+
+/* Where a launch's parameters lie, and behind them its cooperative workspace. */
+typedef struct hw_room {
+    struct hw_room *next;
+    uint64_t addr;
+} hw_room;
+
+typedef struct hw_barrier {
+    uint64_t waiting; /* warps that wait */
+    uint32_t arrived; /* threads that came by without waiting */
+    uint32_t count;   /* threads expected; 0: all that live */
+    uint32_t value;   /* the reduction so far */
+    uint32_t kind;    /* HW_BAR_* */
+} hw_barrier;
+
+struct hw_block {
+    hw_block *next; /* in hw_exec.spare */
+    hw_exec *x;
+    hw_run *run;
+    hw_worker *worker;
+    _Atomic uint64_t index; /* linear block index, valid while busy */
+    uint32_t stop;          /* every frame's stop word; accessed atomically */
+    bool busy;              /* a block is started and not ended */
+    bool prepared;          /* frames fit the run */
+    uint32_t nwarps;
+    uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
+    hw_barrier bar[HW_BARRIERS];
+    hw_warp_fn *code[HW_WARPS_MOST];
+    hw_frame *frames;
+    uint32_t frames_cap;
+    uint8_t *save, *stack;
+    size_t save_cap, save_stride, stack_cap, stack_stride;
+    uint64_t local, local_cap; /* device address */
+    uint64_t slot;             /* device address of the shared arena's slot */
+};
+
+typedef struct hw_raised { /* what a fault left behind before the jump */
+    hw_status status;
+    uint32_t loc;
+    bool has_address;
+    uint64_t address;
+    char text[400]; /* instead of the status's words, may be empty */
+} hw_raised;
+
+struct hw_worker {
+    hw_run *run;
+    hw_frame *volatile frame; /* the warp that runs */
+    hw_block *current;
+    hw_block **blocks; /* open contexts, busy or idle */
+    uint32_t nblocks, blocks_cap, turn;
+    uint64_t chunk_next, chunk_end;
+    uint32_t stalls;
+    uint64_t stalled_since_ns;
+    volatile sig_atomic_t in_code; /* a SIGSEGV now is the kernel's */
+    sigjmp_buf escape;
+    hw_raised raised;
+    uint32_t lane; /* bit of the lane a helper serves; 0: any of the warp's */
+    hw_prints prints;
+    char *assert_text; /* for stderr */
+    size_t assert_len;
+};
+
+struct hw_run {
+    hw_exec *x;
+    const hw_launch *l;
+    const hw_code *code;
+    const hw_code *_Atomic slow; /* the no_shapes variant, once needed */
+    hw_variant variant;
+    uint64_t nblocks, chunk;
+    _Atomic uint64_t next;
+    uint32_t nthreads, nwarps;
+    uint32_t shared_bytes;
+    uint64_t local_stride;
+    size_t stack_bytes; /* a warp */
+    hw_frame proto;     /* what all frames have in common */
+    uint64_t *symbols;
+    uint32_t *tids; /* [warp][3][lane] */
+    hw_room *room;
+    hw_worker *workers;
+    unsigned nworkers;
+    _Atomic unsigned active; /* workers in their loop */
+    pthread_mutex_t lock;    /* workers' lists of blocks; the fault */
+    /* Blocks from here on are abandoned. Lower ones go on, so that the fault of the lowest block is
+     * the one reported for any number of workers. */
+    _Atomic uint64_t stop_from;
+    _Atomic bool timed_out;
+    _Atomic hw_status no_room; /* a worker could not open a single block */
+    hw_fault fault;
+    char *assert_text;
+};
+
+struct hw_stream_set;
+
+struct hw_exec {
+    const hw_device *dev;
+    hw_mem *mem;
+    hw_jit *jit;
+    hw_exec_options o;
+    hw_pool *pool;
+    hw_code_fn *get_code;
+    void *get_code_ctx;
+    pthread_mutex_t lock; /* all below */
+    hw_arena *names;      /* kernel names that faults mention */
+    hw_block *spare;
+    struct hw_room *rooms;                      /* spare parameter buffers */
+    uint64_t slots_base, slots_end, slots_next; /* shared memory */
+    uint64_t slot_bytes, slot_stride;
+    uint64_t last_gridid;
+    hw_heap heap;
+    struct hw_stream_set *streams;
+};
+
+/* ---- contexts.c ---- */
+hw_status hw_block_open(hw_run *r, hw_worker *k, hw_block **out);
+void hw_block_give_back(hw_block *b);
+void hw_blocks_free(hw_exec *x);
+void hw_block_start(hw_block *b, uint64_t index);
+/* Make room for a variant that saves more, keeping what is saved. */
+hw_status hw_block_widen(hw_block *b, uint32_t save_bytes);
+
+/* ---- block.c ---- */
+typedef enum { HW_BLOCK_ENDED, HW_BLOCK_STALLED, HW_BLOCK_ABANDONED } hw_outcome;
+hw_outcome hw_block_run(hw_block *b);
+void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
+
+/* ---- worker.c ---- */
+void hw_worker_main(void *run, unsigned index);
+
+/* ---- fault.c ---- */
+void hw_fault_install(void);      /* signal handlers, in front of the program's */
+void hw_fault_thread_begin(void); /* an alternate stack for this thread */
+void hw_fault_set_worker(hw_worker *k);
+_Noreturn void hw_raise(hw_frame *f, hw_status s, uint32_t loc, const char *fmt, ...)
+    HW_PRINTF(4, 5);
+_Noreturn void hw_raise_address(hw_frame *f, hw_status s, uint32_t loc, uint64_t addr);
+/* After the jump: keep the fault if it is the lowest block's, stop the blocks above. */
+void hw_fault_keep(hw_worker *k);
+void hw_run_stop(hw_run *r, uint64_t from_block);
+void hw_fault_timeout(hw_run *r);
+
+/* ---- jit.c ---- */
+hw_status hw_code_from_jit(void *jit, const hw_jit_source *s, const hw_variant *v,
+                           const hw_code **out, hw_diag *d);
+hw_helper_fn *hw_jit_helper(unsigned i);
+
+/* ---- helpers.c ---- */
+const hw_callbacks *hw_exec_callbacks(void);
+
+/* ---- stream.c ---- */
+struct hw_stream_set *hw_streams_new(void);
+void hw_streams_free(struct hw_stream_set *s); /* waits */
+
+uint64_t hw_now_ns(void);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What generated code calls: faults, address checks, and the device runtime's functions. */
+#include "exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define FOR_LANES(l, lanes)                                                               \
+    for (uint32_t rest_ = (lanes), l = rest_ ? (uint32_t)__builtin_ctz(rest_) : 0; rest_; \
+         rest_ &= rest_ - 1, l = rest_ ? (uint32_t)__builtin_ctz(rest_) : 0)
+
+static hw_block *block_of(const hw_frame *f)
+{
+    return f->owner;
+}
+
+uint64_t hw_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- callbacks ---- */
+
+static void bad_address(hw_frame *f, uint64_t addr, uint32_t bytes, uint32_t loc)
+{
+    f->fault_loc = loc;
+    if (bytes && addr % bytes)
+        hw_raise_address(f, HW_F_MISALIGNED_ADDRESS, loc, addr);
+    if (!hw_mem_is_registered(addr, bytes))
+        hw_raise_address(f, HW_F_ILLEGAL_ADDRESS, loc, addr);
+}
+
+static void fault(hw_frame *f, uint32_t status, uint32_t loc)
+{
+    hw_status s = status > HW_OK && status < HW_STATUS_COUNT ? (hw_status)status : HW_F_TRAP;
+    hw_raise(f, s, loc, "%s", "");
+}
+
+/* Not cycles of the device: host time at the device's clock rate. */
+static uint64_t clock_now(hw_frame *f, uint32_t which)
+{
+    uint64_t ns = hw_now_ns();
+    if (which == 1)
+        return ns;
+    double mhz = block_of(f)->x->dev->compute.clock_mhz;
+    return (uint64_t)((double)ns * (mhz / 1000.0));
+}
+
+static void nobody_listens(hw_frame *f, const void *event)
+{
+    (void)event;
+    hw_raise(f, HW_E_INTERNAL, f->fault_loc, "an event without a listener");
+}
+
+/* ---- device runtime ---- */
+
+static uint64_t u64_of(const hw_lane_arrays *io, uint32_t i, uint32_t lane)
+{
+    return ((const uint64_t *)io->src[i])[lane];
+}
+
+static void h_vprintf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    (void)aux;
+    hw_block *b = block_of(f);
+    uint64_t index = atomic_load_explicit(&b->index, memory_order_relaxed);
+    FOR_LANES(l, lanes)
+    {
+        b->worker->lane = 1u << l;
+        int n = hw_print_call(&b->worker->prints, f, index, u64_of(io, 0, l), u64_of(io, 1, l));
+        if (io->ndst && io->dst[0])
+            ((int32_t *)io->dst[0])[l] = n;
+    }
+    b->worker->lane = 0;
+}
+
+/* __assertfail(message, file, line, function, char_size): a line for each lane, as on a device. */
+static void h_assertfail(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    (void)aux;
+    enum { PART = 1024, LINE = 4096 };
+    hw_worker *k = block_of(f)->worker;
+    const uint32_t *n = f->ntid;
+    char message[PART], file[PART], function[PART], line[LINE];
+    FOR_LANES(l, lanes)
+    {
+        uint32_t t = f->warp * HW_WARP_LANES + l;
+        hw_device_string(f, u64_of(io, 0, l), message, sizeof message);
+        hw_device_string(f, u64_of(io, 1, l), file, sizeof file);
+        hw_device_string(f, u64_of(io, 3, l), function, sizeof function);
+        int len =
+            snprintf(line, sizeof line,
+                     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` "
+                     "failed.\n",
+                     file, ((const uint32_t *)io->src[2])[l], function, f->ctaid[0], f->ctaid[1],
+                     f->ctaid[2], t % n[0], t / n[0] % n[1], t / n[0] / n[1], message);
+        size_t have = k->assert_text ? strlen(k->assert_text) : 0;
+        char *text = len > 0 ? realloc(k->assert_text, have + (size_t)len + 1) : NULL;
+        if (text) {
+            k->assert_text = text;
+            memcpy(text + have, line, (size_t)len + 1);
+        }
+    }
+    uint32_t first = lanes ? (uint32_t)__builtin_ctz(lanes) : 0;
+    k->lane = 1u << first;
+    hw_raise(f, HW_F_ASSERT, f->fault_loc,
+             "device-side assert: %.120s:%u: Assertion `%.120s` failed", file,
+             ((const uint32_t *)io->src[2])[first], message);
+}
+
+static void h_malloc(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    (void)aux;
+    FOR_LANES(l, lanes)
+    {
+        uint64_t p = hw_heap_take(&block_of(f)->x->heap, u64_of(io, 0, l));
+        if (io->ndst && io->dst[0])
+            ((uint64_t *)io->dst[0])[l] = p;
+    }
+}
+
+static void h_free(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    (void)aux;
+    FOR_LANES(l, lanes)
+    {
+        uint64_t p = u64_of(io, 0, l);
+        block_of(f)->worker->lane = 1u << l;
+        if (p && !hw_heap_give(&block_of(f)->x->heap, p))
+            hw_raise(
+                f, HW_F_TRAP, f->fault_loc,
+                "free of 0x%llx, which device malloc has not returned or which was freed before",
+                (unsigned long long)p);
+    }
+    block_of(f)->worker->lane = 0;
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+static hw_helper_fn *const own[HW_H_COUNT] = {
+    [HW_H_VPRINTF] = h_vprintf, [HW_H_ASSERTFAIL] = h_assertfail,
+    [HW_H_MALLOC] = h_malloc,   [HW_H_FREE] = h_free,
+};
+#define MISSING(name)                                                                          \
+    static void missing_##name(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux) \
+    {                                                                                          \
+        (void)lanes, (void)io, (void)aux;                                                      \
+        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "not supported: device function %s", #name); \
+    }
+#define HW_HELPER(name, text) MISSING(name)
+#include "helper.def"
+#undef HW_HELPER
+static hw_helper_fn *const missing[HW_H_COUNT] = {
+#define HW_HELPER(name, text) missing_##name,
+#include "helper.def"
+#undef HW_HELPER
+};
+/* clang-format on */
+
+static hw_helper_fn *helpers[HW_H_COUNT];
+static const hw_callbacks callbacks = {
+    .bad_address = bad_address,
+    .fault = fault,
+    .helpers = helpers,
+    .listen = nobody_listens,
+    .clock = clock_now,
+    .arrive = hw_block_arrive,
+};
+
+static void fill_helpers(void)
+{
+    for (unsigned i = 0; i < HW_H_COUNT; i++) {
+        helpers[i] = own[i] ? own[i] : hw_jit_helper(i);
+        if (!helpers[i])
+            helpers[i] = missing[i];
+    }
+}
+
+const hw_callbacks *hw_exec_callbacks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_helpers);
+    return &callbacks;
+}

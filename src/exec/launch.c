@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A launch from its description to its outcome. */
+#include "exec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORKSPACE_BYTES = 64, LOCAL_ALIGN = 16 };
+/* Blocks of a kernel that never waits are handed out in chunks when there are many. */
+enum { CHUNKS_A_WORKER = 32, CHUNK_MOST = 64 };
+
+static uint64_t round_up(uint64_t x, uint64_t to)
+{
+    return (x + to - 1) / to * to;
+}
+
+/* ---- set-up ---- */
+
+static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
+{
+    hw_variant v = { .listeners = l->listeners,
+                     .independent = x->dev->capability.independent_thread_scheduling,
+                     .small_grid = true,
+                     .cooperative = l->cooperative,
+                     .tier = 1 };
+    for (int i = 0; i < 3; i++) {
+        v.block[i] = l->block[i];
+        v.small_grid &= (uint64_t)l->grid[i] * l->block[i] < UINT64_C(1) << 31;
+    }
+    return v;
+}
+
+static hw_status check(const hw_launch *l, hw_diag *d)
+{
+    uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
+    if (threads == 0 || threads > HW_WARPS_MOST * HW_WARP_LANES || l->block[0] > 4096 ||
+        l->block[1] > 4096 || l->block[2] > 4096)
+        return hw_fail(d, HW_E_RANGE, "a block of %u x %u x %u threads", l->block[0], l->block[1],
+                       l->block[2]);
+    if (!l->grid[0] || !l->grid[1] || !l->grid[2])
+        return hw_fail(d, HW_E_RANGE, "an empty grid");
+    if (l->param_bytes > HW_PARAMS_MOST)
+        return hw_fail(d, HW_E_RANGE, "%u bytes of parameters", l->param_bytes);
+    if (l->listeners)
+        return hw_fail(d, HW_E_UNSUPPORTED, "listeners are not supported yet");
+    return HW_OK;
+}
+
+static hw_status take_room(hw_exec *x, hw_room **out)
+{
+    pthread_mutex_lock(&x->lock);
+    hw_room *r = x->rooms;
+    if (r)
+        x->rooms = r->next;
+    pthread_mutex_unlock(&x->lock);
+    if (!r) {
+        r = calloc(1, sizeof *r);
+        if (!r)
+            return HW_E_NOMEM;
+        hw_status s =
+            hw_mem_alloc(x->mem, HW_PARAMS_MOST + WORKSPACE_BYTES, 0, HW_MEM_INTERNAL, 0, &r->addr);
+        if (s != HW_OK) {
+            free(r);
+            return s;
+        }
+    }
+    *out = r;
+    return HW_OK;
+}
+
+static void give_room(hw_exec *x, hw_room *r)
+{
+    if (!r)
+        return;
+    pthread_mutex_lock(&x->lock);
+    r->next = x->rooms;
+    x->rooms = r;
+    pthread_mutex_unlock(&x->lock);
+}
+
+static void fill_tids(hw_run *r)
+{
+    const uint32_t *n = r->l->block;
+    for (uint32_t t = 0; t < r->nwarps * HW_WARP_LANES; t++) {
+        uint32_t *warp = r->tids + t / HW_WARP_LANES * 3 * HW_WARP_LANES, lane = t % HW_WARP_LANES;
+        warp[lane] = t % n[0];
+        warp[HW_WARP_LANES + lane] = t / n[0] % n[1];
+        warp[2 * HW_WARP_LANES + lane] = t / n[0] / n[1];
+    }
+}
+
+/* %envreg1 and 2: the workspace { u32 size; u32 barrier } that grid synchronisation counts in. */
+static void fill_workspace(hw_run *r)
+{
+    uint64_t at = r->room->addr + HW_PARAMS_MOST;
+    const uint32_t words[2] = { WORKSPACE_BYTES, 0 };
+    memcpy((void *)(uintptr_t)at, words, sizeof words);
+    r->proto.envreg[0] = (uint32_t)(at >> 32);
+    r->proto.envreg[1] = (uint32_t)at;
+}
+
+static void fill_proto(hw_run *r, uint64_t gridid)
+{
+    const hw_launch *l = r->l;
+    hw_frame *f = &r->proto;
+    uint64_t lo, size;
+    if (hw_mem_range(&lo, &size, NULL) != HW_OK)
+        HW_BUG("the range was reserved when mem was made");
+    memcpy((void *)(uintptr_t)r->room->addr, l->params, l->param_bytes);
+    f->params = (uint8_t *)(uintptr_t)r->room->addr;
+    f->local_stride = r->local_stride;
+    f->symbols = r->symbols;
+    f->call = hw_exec_callbacks();
+    f->range_lo = lo;
+    f->range_size = size;
+    memcpy(f->nctaid, l->grid, sizeof f->nctaid);
+    memcpy(f->ntid, l->block, sizeof f->ntid);
+    f->nwarps = r->nwarps;
+    f->nsmid = r->x->dev->compute.sm_count;
+    f->gridid = gridid;
+    f->dynamic_shared = l->dynamic_shared_bytes;
+    f->total_shared = r->shared_bytes;
+    if (l->cooperative)
+        fill_workspace(r);
+}
+
+static hw_status set_sizes(hw_run *r, hw_diag *d)
+{
+    const hw_launch *l = r->l;
+    const hw_code *c = r->code;
+    uint64_t shared = round_up(c->static_shared_bytes, 16) + l->dynamic_shared_bytes;
+    uint64_t most = r->x->dev->occupancy.shared_per_sm;
+    if (shared > (most < 65536 ? 65536 : most))
+        return hw_fail(d, HW_E_RANGE, "%llu bytes of shared memory a block, the device has %llu",
+                       (unsigned long long)shared, (unsigned long long)most);
+    uint64_t stack = hw_exec_get_limit(r->x, HW_EXEC_STACK);
+    r->nthreads = l->block[0] * l->block[1] * l->block[2];
+    r->nwarps = (r->nthreads + HW_WARP_LANES - 1) / HW_WARP_LANES;
+    r->nblocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    r->shared_bytes = (uint32_t)shared;
+    r->local_stride = round_up(c->local_bytes + (c->recursive ? stack : 0), LOCAL_ALIGN);
+    if (r->local_stride == 0)
+        r->local_stride = LOCAL_ALIGN;
+    r->stack_bytes = c->stack_bytes + (c->recursive ? (size_t)stack * HW_WARP_LANES : 0);
+    r->nworkers = hw_pool_workers(r->x->pool);
+    if (r->nworkers > r->nblocks)
+        r->nworkers = (unsigned)r->nblocks;
+    uint64_t chunk = r->nblocks / ((uint64_t)r->nworkers * CHUNKS_A_WORKER);
+    r->chunk = c->suspends || chunk == 0 ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+    return HW_OK;
+}
+
+static hw_status set_up(hw_run *r, hw_diag *d)
+{
+    hw_exec *x = r->x;
+    const hw_code *c = NULL;
+    r->variant = choose_variant(x, r->l);
+    HW_TRY(x->get_code(x->get_code_ctx, r->l->source, &r->variant, &c, d));
+    r->code = c;
+    HW_TRY(set_sizes(r, d));
+    r->symbols = calloc(c->n_symbols + 1, sizeof *r->symbols);
+    r->tids = calloc((size_t)r->nwarps * 3 * HW_WARP_LANES, sizeof *r->tids);
+    r->workers = aligned_alloc(64, round_up(r->nworkers * sizeof *r->workers, 64));
+    if (!r->symbols || !r->tids || !r->workers || take_room(x, &r->room) != HW_OK)
+        return hw_fail(d, HW_E_NOMEM, "out of host memory for a launch");
+    memset(r->workers, 0, r->nworkers * sizeof *r->workers);
+    for (unsigned i = 0; i < r->nworkers; i++)
+        r->workers[i] = (hw_worker){ .run = r, .prints.limit = x->o.printf_bytes };
+    for (uint32_t i = 0; i < c->n_symbols; i++)
+        r->symbols[i] = r->l->symbol_address(r->l->symbol_ctx, c->symbols[i]);
+    fill_tids(r);
+    pthread_mutex_lock(&x->lock);
+    uint64_t gridid = ++x->last_gridid;
+    pthread_mutex_unlock(&x->lock);
+    fill_proto(r, gridid);
+    return HW_OK;
+}
+
+/* ---- a launch that must end in time ---- */
+
+typedef struct watch {
+    hw_run *run;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool over;
+} watch;
+
+static void *watch_main(void *arg)
+{
+    watch *w = arg;
+    struct timespec at;
+    uint64_t ms = w->run->x->o.timeout_ms;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += (time_t)(ms / 1000);
+    at.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&w->lock);
+    int rc = 0;
+    while (!w->over && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&w->ended, &w->lock, &at);
+    bool over = w->over;
+    pthread_mutex_unlock(&w->lock);
+    if (!over) {
+        atomic_store(&w->run->timed_out, true);
+        hw_run_stop(w->run, 0);
+    }
+    return NULL;
+}
+
+static hw_status run_watched(hw_run *r, hw_diag *d)
+{
+    watch w = { .run = r };
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&w.ended, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&w.lock, NULL);
+    pthread_t thread;
+    hw_status s = HW_OK;
+    if (pthread_create(&thread, NULL, watch_main, &w) == 0) {
+        hw_pool_run(r->x->pool, r->nworkers, hw_worker_main, r);
+        pthread_mutex_lock(&w.lock);
+        w.over = true;
+        pthread_cond_signal(&w.ended);
+        pthread_mutex_unlock(&w.lock);
+        pthread_join(thread, NULL);
+    } else {
+        s = hw_fail(d, HW_E_NOMEM, "cannot start a thread to watch the time");
+    }
+    pthread_cond_destroy(&w.ended);
+    pthread_mutex_destroy(&w.lock);
+    return s;
+}
+
+/* ---- the end ---- */
+
+static void print_all(const hw_run *r)
+{
+    uint64_t last = r->fault.status == HW_OK ? UINT64_MAX : atomic_load(&r->stop_from);
+    bool any = false;
+    for (unsigned i = 0; i < r->nworkers; i++)
+        any |= r->workers[i].prints.len != 0;
+    hw_prints **all = any ? calloc(r->nworkers, sizeof(hw_prints *)) : NULL;
+    if (!all)
+        return;
+    for (unsigned i = 0; i < r->nworkers; i++)
+        all[i] = &r->workers[i].prints;
+    size_t len = 0;
+    char *text = hw_prints_join(all, r->nworkers, last, &len);
+    if (text)
+        fwrite(text, 1, len, stdout);
+    free(text);
+    free(all);
+}
+
+static hw_status outcome(hw_run *r, hw_fault *fault, hw_diag *d)
+{
+    hw_status s = r->fault.status;
+    if (s == HW_OK && atomic_load(&r->timed_out)) {
+        hw_fault_timeout(r);
+        s = HW_F_TIMEOUT;
+    }
+    if (s == HW_F_ASSERT && r->assert_text)
+        fputs(r->assert_text, stderr);
+    *fault = r->fault;
+    if (s == HW_OK && (s = atomic_load(&r->no_room)) != HW_OK)
+        return hw_fail(d, s, "no memory for the blocks of a launch");
+    return s == HW_OK ? s : hw_fail(d, s, "%s", r->fault.text);
+}
+
+static void tear_down(hw_run *r)
+{
+    for (unsigned i = 0; r->workers && i < r->nworkers; i++) {
+        hw_worker *k = &r->workers[i];
+        for (uint32_t j = 0; j < k->nblocks; j++)
+            hw_block_give_back(k->blocks[j]);
+        free(k->blocks);
+        hw_prints_free(&k->prints);
+        free(k->assert_text);
+    }
+    give_room(r->x, r->room);
+    free(r->workers);
+    free(r->symbols);
+    free(r->tids);
+    free(r->assert_text);
+    pthread_mutex_destroy(&r->lock);
+}
+
+hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_diag *d)
+{
+    hw_fault ignored;
+    fault = fault ? fault : &ignored;
+    *fault = (hw_fault){ 0 };
+    HW_TRY(check(l, d));
+    hw_fault_install(); /* the program may have put its own handler in front */
+    hw_run r = { .x = x, .l = l, .stop_from = UINT64_MAX };
+    pthread_mutex_init(&r.lock, NULL);
+    hw_status s = set_up(&r, d);
+    if (s == HW_OK && x->o.timeout_ms)
+        s = run_watched(&r, d);
+    else if (s == HW_OK)
+        hw_pool_run(x->pool, r.nworkers, hw_worker_main, &r);
+    if (s == HW_OK) {
+        print_all(&r);
+        s = outcome(&r, fault, d);
+    }
+    tear_down(&r);
+    return s;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A worker: takes blocks in ascending order and carries them out. A block that only waits for other
+ * blocks is set aside and others are opened beside it, so that blocks which wait for one another
+ * all make progress whatever the number of workers. */
+#include "exec.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
+/* How long a block of an ordinary launch may wait for others before more blocks are opened: it
+ * usually waits for a block that another worker is about to end. */
+static const uint64_t PATIENCE_NS = 1000 * 1000;
+/* How long blocks below a faulty one may go on. */
+static const uint64_t GRACE_NS = UINT64_C(200) * 1000 * 1000;
+
+/* ---- floating-point control ---- */
+
+static uint32_t fp_enter(bool flush)
+{
+#ifdef __x86_64__
+    uint32_t old = _mm_getcsr();
+    _mm_setcsr(0x1f80u | (flush ? 0x8040u : 0)); /* nearest, exceptions masked; FTZ and DAZ */
+    return old;
+#else
+    (void)flush;
+    return 0;
+#endif
+}
+
+static void fp_leave(uint32_t old)
+{
+#ifdef __x86_64__
+    _mm_setcsr(old);
+#else
+    (void)old;
+#endif
+}
+
+/* ---- taking blocks ---- */
+
+static bool take_index(hw_worker *k, uint64_t *index)
+{
+    hw_run *r = k->run;
+    if (k->chunk_next == k->chunk_end) {
+        uint64_t at = atomic_fetch_add(&r->next, r->chunk);
+        if (at >= r->nblocks)
+            return false;
+        k->chunk_next = at;
+        k->chunk_end = at + r->chunk < r->nblocks ? at + r->chunk : r->nblocks;
+    }
+    if (k->chunk_next >= atomic_load_explicit(&r->stop_from, memory_order_relaxed))
+        return false;
+    *index = k->chunk_next++;
+    return true;
+}
+
+static void add_block(hw_worker *k, hw_block *b)
+{
+    pthread_mutex_lock(&k->run->lock);
+    if (k->nblocks == k->blocks_cap) {
+        uint32_t cap = k->blocks_cap ? k->blocks_cap * 2 : 4;
+        hw_block **blocks = realloc(k->blocks, cap * sizeof(hw_block *));
+        if (!blocks)
+            hw_oom(cap * sizeof(hw_block *));
+        k->blocks = blocks;
+        k->blocks_cap = cap;
+    }
+    k->blocks[k->nblocks++] = b;
+    pthread_mutex_unlock(&k->run->lock);
+}
+
+static hw_block *idle_block(hw_worker *k)
+{
+    for (uint32_t i = 0; i < k->nblocks; i++)
+        if (!k->blocks[i]->busy)
+            return k->blocks[i];
+    hw_block *b = NULL;
+    hw_status s = hw_block_open(k->run, k, &b);
+    if (s == HW_OK)
+        add_block(k, b);
+    else if (k->nblocks == 0) /* else the blocks that are open will do */
+        atomic_store(&k->run->no_room, s);
+    return b;
+}
+
+static bool none_left(const hw_worker *k)
+{
+    return k->chunk_next == k->chunk_end && atomic_load(&k->run->next) >= k->run->nblocks;
+}
+
+/* Start the next block, if there is one and room for it. */
+static hw_block *start_next(hw_worker *k)
+{
+    uint64_t index;
+    hw_block *b = none_left(k) ? NULL : idle_block(k);
+    if (!b || !take_index(k, &index))
+        return NULL;
+    hw_block_start(b, index);
+    return b;
+}
+
+static hw_block *next_busy(hw_worker *k)
+{
+    for (uint32_t n = 0; n < k->nblocks; n++) {
+        hw_block *b = k->blocks[k->turn++ % k->nblocks];
+        if (b->busy)
+            return b;
+    }
+    return NULL;
+}
+
+/* Blocks at or above a fault end without further ado. */
+static void drop_abandoned(hw_worker *k)
+{
+    uint64_t from = atomic_load(&k->run->stop_from);
+    if (from == UINT64_MAX)
+        return;
+    for (uint32_t i = 0; i < k->nblocks; i++)
+        if (k->blocks[i]->busy && atomic_load(&k->blocks[i]->index) >= from)
+            k->blocks[i]->busy = false;
+}
+
+/* Every open block of this worker waits for others. */
+static hw_block *when_stalled(hw_worker *k)
+{
+    hw_run *r = k->run;
+    uint64_t now = hw_now_ns();
+    if (k->stalls++ == 0)
+        k->stalled_since_ns = now;
+    if (r->l->cooperative || now - k->stalled_since_ns > PATIENCE_NS) {
+        hw_block *b = start_next(k);
+        if (b)
+            return b;
+    }
+    if (k->stalls % k->nblocks == 0) {
+        if (k->stalls / k->nblocks < 1000)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+    }
+    return next_busy(k);
+}
+
+static void work(hw_worker *k)
+{
+    hw_block *b = next_busy(k);
+    if (!b)
+        b = start_next(k);
+    while (b) {
+        k->current = b;
+        k->in_code = 1;
+        hw_outcome o = hw_block_run(b);
+        k->in_code = 0;
+        drop_abandoned(k);
+        if (o == HW_BLOCK_STALLED && b->busy) {
+            b = when_stalled(k);
+            continue;
+        }
+        b->busy = false;
+        k->stalls = 0;
+        b = next_busy(k);
+        if (!b)
+            b = start_next(k);
+    }
+}
+
+/* The worker with the fault waits a little for the blocks below, then stops them too. */
+static void end_of_grace(hw_run *r)
+{
+    uint64_t start = hw_now_ns();
+    while (atomic_load(&r->active) > 0 && hw_now_ns() - start < GRACE_NS)
+        nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+    hw_run_stop(r, 0);
+}
+
+void hw_worker_main(void *run, unsigned index)
+{
+    hw_run *r = run;
+    hw_worker *k = &r->workers[index];
+    if (atomic_load(&r->next) >= r->nblocks)
+        return;
+    hw_fault_thread_begin();
+    hw_fault_set_worker(k);
+    atomic_fetch_add(&r->active, 1);
+    uint32_t fp = fp_enter(r->code->flush_all);
+    volatile bool faulty = false;
+    /* Each fault comes back here; blocks below it are then carried on with. */
+    if (sigsetjmp(k->escape, 0) != 0) {
+        k->in_code = 0;
+        faulty = true;
+        fp_leave(fp);
+        hw_fault_keep(k);
+        k->current->busy = false;
+        k->lane = 0;
+        drop_abandoned(k);
+        fp_enter(r->code->flush_all);
+    }
+    work(k);
+    fp_leave(fp);
+    hw_fault_set_worker(NULL);
+    atomic_fetch_sub(&r->active, 1);
+    if (faulty)
+        end_of_grace(r);
+}
