@@ -26,7 +26,7 @@ static void release(hw_block *b, uint32_t id)
 /* Warps that have ended do not keep a whole-block barrier from completing. */
 static void release_if_complete(hw_block *b, uint32_t id)
 {
-    const hw_barrier *bar = &b->bar[id];
+    hw_barrier *bar = &b->bar[id];
     uint32_t arrived = warps_in(bar->waiting) * HW_WARP_LANES + bar->arrived;
     uint32_t wanted = bar->count ? bar->count : warps_in(b->live) * HW_WARP_LANES;
     if (bar->waiting && arrived >= wanted)

@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 
 enum { HW_WARPS_MOST = 64, HW_BARRIERS = 16, HW_PARAMS_MOST = 32768 };
