@@ -142,6 +142,30 @@ HW_DEVICE_API bool hw_occupancy(const hw_device *dev, const hw_occupancy_query *
 HW_DEVICE_API const char *hw_limit_name(hw_limit limit);
 HW_DEVICE_API const char *hw_refusal_text(hw_refusal refusal);
 
+/* The nearest change of one resource that makes more warps resident. */
+typedef struct hw_occupancy_step {
+    hw_limit resource;  /* registers, shared memory, barriers, VGPRs, SGPRs, LDS; threads: another
+                           block size */
+    uint64_t now, then; /* amount of the query; amount that gives more */
+    uint32_t blocks, warps; /* then resident */
+} hw_occupancy_step;
+
+/* Everything about one launch. */
+#define HW_STEPS_MAX 8
+typedef struct hw_occupancy_report {
+    hw_occupancy_result result;
+    uint32_t step_count;
+    hw_occupancy_step steps[HW_STEPS_MAX];
+    uint32_t registers_free; /* registers (VGPRs) more that leave the blocks as they are */
+    uint64_t shared_free; /* bytes of shared memory (LDS) more that leave the blocks as they are */
+    uint32_t best_count;  /* block sizes with the most resident warps, ascending */
+    uint32_t best_sizes[64];
+    uint32_t best_warps;
+    uint64_t config_enough; /* NVIDIA: smallest shared memory configuration that keeps the blocks */
+} hw_occupancy_report;
+HW_DEVICE_API bool hw_occupancy_explain(const hw_device *dev, const hw_occupancy_query *query,
+                                        hw_occupancy_report *report);
+
 /* Dynamic shared memory, for queries in which it depends on the block's size. */
 typedef uint64_t hw_block_shared(void *context, uint32_t threads);
 
