@@ -176,6 +176,7 @@ typedef struct ptx_symbol {
     uint32_t index;                /* link: index among module variables / functions */
     uint64_t offset;               /* param: in parameter space; local: in the function's frame */
     bool address_taken;            /* function: named other than as a direct call's callee */
+    bool is_alias;                 /* .alias: the parser has set definition */
     uint32_t mark;                 /* scratch of the pass that runs (names once in refs, layout) */
     ptx_place place;
 } ptx_symbol;
@@ -198,6 +199,7 @@ typedef struct ptx_function {
     uint32_t local_bytes; /* frame of the .local variables; their symbol's offset is in it */
     uint32_t maxntid[3], reqntid[3], min_blocks, maxnreg, cluster[3];
     uint32_t end_line; /* of the closing brace */
+    uint32_t order;    /* scratch of the layout */
 } ptx_function;
 
 struct hw_ptx_unit {
@@ -229,7 +231,10 @@ typedef struct ptx_shared {
 } ptx_shared;
 
 typedef struct ptx_layout {
-    ptx_function **functions; /* with bodies; [0] is the kernel */
+    ptx_function **functions; /* with bodies; [0] is the kernel; then, if it calls indirectly or
+                                 reaches a function whose address is taken, all of those in the
+                                 module's order, so that a function value (index in wir + 1 = index
+                                 in link->functions + 2) is the same in every kernel; then others */
     uint32_t nfunctions;
     ptx_shared *shared; /* sorted by symbol's address */
     uint32_t nshared;
@@ -247,10 +252,15 @@ struct hw_ptx_link {
     hw_arena *arena;
     hw_ptx_unit *const *units;
     size_t nunits;
-    HW_VEC(ptx_symbol *) variables;   /* by module variable index */
-    HW_VEC(ptx_function *) kernels;   /* by kernel index */
-    HW_VEC(ptx_function *) functions; /* every .func with a body, by ptx_symbol.index */
-    ptx_layout *layouts;              /* by kernel index */
+    HW_VEC(ptx_symbol *) variables; /* by module variable index */
+    HW_VEC(ptx_function *) kernels; /* by kernel index */
+    HW_VEC(ptx_function *)
+    functions;           /* every .func with a body, by ptx_symbol.index; those whose
+                            address is taken first */
+    uint32_t naddressed; /* how many those are */
+    ptx_layout *layouts; /* by kernel index */
+    uint32_t mark;       /* last one used */
+    hw_ptx_module *module;
 };
 /* True for the functions that the loader supplies (builtin.def): vprintf, malloc ... */
 bool hw_ptx_is_builtin(hw_str name);
