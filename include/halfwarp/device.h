@@ -220,8 +220,13 @@ typedef struct hw_bank_result {
 
 HW_DEVICE_API void hw_bank_access(const hw_device *dev, const hw_access *access,
                                   hw_bank_result *result);
-/* The bank a byte address lies in. */
+/* The bank a byte address lies in; and what lanes on one bank must have in common to be served by
+ * one access of it. */
 HW_DEVICE_API uint32_t hw_bank_of(const hw_device *dev, const hw_access *access, uint64_t address);
+HW_DEVICE_API uint64_t hw_bank_row_of(const hw_device *dev, const hw_access *access,
+                                      uint64_t address);
+/* Lanes that are served together for this width. */
+HW_DEVICE_API uint32_t hw_bank_lanes(const hw_device *dev, uint32_t width);
 
 typedef struct hw_transaction {
     uint64_t address;
@@ -237,6 +242,7 @@ typedef struct hw_coalesce_result {
     uint32_t transactions;    /* transactions of the device's own rule */
     uint32_t sectors;         /* distinct 32-byte sectors touched by the warp */
     uint32_t lines;           /* distinct lines touched by the warp */
+    uint32_t address_cycles;  /* AMD, advisory: 16 lanes of one line a clock, else 4; 0 elsewhere */
     uint64_t bytes_requested; /* active lanes times width */
     uint64_t bytes_used;      /* distinct bytes among them */
     uint64_t bytes_moved;     /* by the transactions */

@@ -73,7 +73,7 @@ uint32_t hw_bank_of(const hw_device *d, const hw_access *a, uint64_t address)
 /* What must be equal for two lanes to share one access of a bank: the bank's word, or on devices
  * with two modes, in the 32-bit mode, the aligned segment of twice as many words as there are
  * banks. */
-static uint64_t bank_row(const hw_device *d, const hw_access *a, uint64_t address)
+uint64_t hw_bank_row_of(const hw_device *d, const hw_access *a, uint64_t address)
 {
     uint32_t width = bank_width(d, a);
     if (d->banks.rule == HW_BANKS32_DUAL_MODE && width == 4)
@@ -106,7 +106,7 @@ static void load_banks(const hw_device *d, const hw_access *a, uint64_t mask, ba
             load->threads[bank]++;
             load->words[bank] =
                 (uint8_t)(load->words[bank] +
-                          set_add(&rows, bank_row(d, a, word * 4) * BANKS_MAX + bank));
+                          set_add(&rows, hw_bank_row_of(d, a, word * 4) * BANKS_MAX + bank));
         }
     }
 }
@@ -169,7 +169,7 @@ static void banks16(const hw_device *d, const hw_access *a, hw_bank_result *r)
             add_part(r, steps16(d, a, part_mask(a, first, HALF), w), 1);
 }
 
-static uint32_t lanes_per_pass(const hw_device *d, uint32_t width)
+uint32_t hw_bank_lanes(const hw_device *d, uint32_t width)
 {
     return width <= 4   ? d->banks.lanes_per_pass
            : width <= 8 ? d->banks.lanes_per_pass_64
@@ -182,7 +182,7 @@ void hw_bank_access(const hw_device *d, const hw_access *a, hw_bank_result *r)
     if (d->banks.rule == HW_BANKS16_HALFWARP) {
         banks16(d, a, r);
     } else {
-        uint32_t count = lanes_per_pass(d, a->width);
+        uint32_t count = hw_bank_lanes(d, a->width);
         uint32_t extra = a->width > 8 ? d->banks.extra_passes_128 : 0;
         for (uint32_t first = 0; first < lanes_of(a); first += count) {
             uint64_t mask = part_mask(a, first, count);
@@ -378,8 +378,22 @@ static void count_touched(const hw_device *d, const hw_access *a, hw_coalesce_re
     r->lines = lines.count;
 }
 
-/* Distinct bytes: a bit for each byte of the sectors touched would do, but lanes are few, so words
- * are compared. */
+/* GCN: 16 lanes whose dwords lie in one line go in a clock, other lanes by quads. */
+static uint32_t address_cycles(const hw_device *d, const hw_access *a)
+{
+    uint32_t cycles = 0;
+    for (uint32_t first = 0; first < lanes_of(a); first += 16) {
+        uint64_t mask = part_mask(a, first, 16);
+        bool one_line = a->width <= 4;
+        uint64_t line = mask ? a->address[__builtin_ctzll(mask)] / d->global.line : 0;
+        for (uint64_t m = mask; m;)
+            one_line = a->address[next_lane(&m)] / d->global.line == line && one_line;
+        cycles += mask == 0 ? 0 : one_line ? 1 : 4;
+    }
+    return cycles;
+}
+
+/* Distinct bytes: the lanes sorted by address, each counted from where the one before ended. */
 static uint64_t bytes_used(const hw_access *a)
 {
     uint64_t first[HW_LANES_MAX], used = 0;
@@ -415,6 +429,8 @@ void hw_coalesce_access(const hw_device *d, const hw_access *a, hw_coalesce_resu
         r->requests++;
     }
     count_touched(d, a, r);
+    if (d->global.rule == HW_GCN_QUADS_64B)
+        r->address_cycles = address_cycles(d, a);
     r->bytes_used = bytes_used(a);
     r->efficiency = r->bytes_moved ? (double)r->bytes_requested / (double)r->bytes_moved : 0;
 }
