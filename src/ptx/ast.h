@@ -215,6 +215,7 @@ struct hw_ptx_unit {
     HW_VEC(hw_wir_loc) locs; /* [0] none; one for each .loc (ptx_line: of the directive itself) */
     HW_VEC(const char *) files;                      /* by .file number */
     bool debug, map_f64_to_f32, texmode_independent; /* options of .target */
+    struct ptx_matches *matches; /* match.c: one match a spelling */
     hw_diag *diag;
 };
 

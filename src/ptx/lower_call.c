@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Functions, their parameters and calls (PTX ISA 7 "Abstracting the ABI").
+ *
+ * A scalar parameter or result is a register. A structure (.param .b8 p[N]) lives in the caller's
+ * local memory and its address is passed; a structure that is a result is one more parameter after
+ * the others. A scalar whose address is taken gets a place in the frame and is copied there. */
+#include "lower.h"
+
+uint32_t lw_function_id(const ptx_symbol *s)
+{
+    return s->index + 1; /* 0 is the kernel */
+}
+
+/* ---- places ---- */
+
+static uint32_t place_slot(const lw *l, const ptx_symbol *s)
+{
+    uint32_t k = (uint32_t)hw_hash64(&s, sizeof s, 0) & l->place_mask;
+    while (l->places[k].symbol && l->places[k].symbol != s)
+        k = (k + 1) & l->place_mask;
+    return k;
+}
+
+const lw_place *lw_find_place(const lw *l, const ptx_symbol *s)
+{
+    if (!l->places)
+        return NULL;
+    const lw_place *p = &l->places[place_slot(l, s)];
+    return p->symbol ? p : NULL;
+}
+
+static bool is_structure(ptx_type t, uint64_t size)
+{
+    return size != ptx_types[t].bits / 8;
+}
+
+static bool passed_by_address(const ptx_param *p)
+{
+    return !p->is_reg && (p->is_array || is_structure(p->type, p->size));
+}
+
+static hw_wir_type scalar_type(ptx_type t)
+{
+    return hw_wir_reg_type(ptx_wir_type(t));
+}
+
+static uint32_t frame_area(lw *l, uint64_t size)
+{
+    uint32_t at = (l->frame_bytes + 15) & ~15u;
+    l->frame_bytes = at + (uint32_t)((size + 15) & ~UINT64_C(15));
+    return at;
+}
+
+static lw_place *add_place(lw *l, const ptx_symbol *s, lw_place_kind kind)
+{
+    lw_place *p = &l->places[place_slot(l, s)];
+    *p = (lw_place){ .symbol = s, .kind = kind, .type = scalar_type(s->type) };
+    return p;
+}
+
+/* A variable declared in the body for a call. */
+static void declare_local(lw *l, const ptx_symbol *s)
+{
+    bool structure = is_structure(s->type, s->size);
+    lw_place *p = add_place(l, s, structure ? LW_FRAME : LW_REG);
+    if (structure)
+        p->offset = frame_area(l, s->size);
+    else
+        p->reg = hw_wir_reg_new(&l->b, p->type, NULL);
+}
+
+/* A parameter of the function itself: the register it arrives in. */
+static uint32_t declare_param(lw *l, const ptx_param *p)
+{
+    if (p->is_reg)
+        return p->reg;
+    bool structure = passed_by_address(p);
+    lw_place *place = add_place(l, p->symbol, structure ? LW_POINTER : LW_REG);
+    return place->reg = hw_wir_reg_new(&l->b, structure ? HW_T_I64 : place->type, NULL);
+}
+
+/* mov and cvta name a parameter other than in brackets. */
+static void move_to_frame(lw *l)
+{
+    for (size_t k = 0; k < l->f->insns.len; k++) {
+        const ptx_insn *i = &l->f->insns.ptr[k];
+        if (i->nops != 2 || i->ops[1].kind != PTX_O_SYMBOL)
+            continue;
+        const ptx_symbol *s = hw_ptx_resolve(i->ops[1].symbol);
+        lw_place *p = (lw_place *)(uintptr_t)lw_find_place(l, s);
+        if (!p || p->kind != LW_REG)
+            continue;
+        p->kind = LW_FRAME;
+        p->offset = frame_area(l, s->size);
+    }
+}
+
+static void signature(lw *l)
+{
+    const ptx_function *f = l->f;
+    uint32_t *params = HW_NEW_N(l->lm->arena, uint32_t, f->nparams + f->nresults + 1);
+    uint32_t *results = HW_NEW_N(l->lm->arena, uint32_t, f->nresults + 1);
+    uint32_t np = 0, nr = 0;
+    for (uint32_t k = 0; k < f->nparams; k++)
+        params[np++] = declare_param(l, &f->params[k]);
+    for (uint32_t k = 0; k < f->nresults; k++) {
+        uint32_t reg = declare_param(l, &f->results[k]);
+        if (passed_by_address(&f->results[k]))
+            params[np++] = reg;
+        else
+            results[nr++] = reg;
+    }
+    hw_wir_function *w = &l->lm->m->functions.ptr[l->b.function];
+    w->params = params;
+    w->nparams = np;
+    w->results = results;
+    w->nresults = nr;
+}
+
+void lw_declare_places(lw *l)
+{
+    const ptx_function *f = l->f;
+    uint32_t n = f->is_kernel ? 0 : f->nparams + f->nresults;
+    for (size_t k = 0; k < f->locals.len; k++)
+        n += f->locals.ptr[k]->space == PTX_SPACE_PARAM;
+    uint32_t size = 4;
+    while (size < 2 * n)
+        size *= 2;
+    if (n) {
+        l->places = HW_NEW_N(l->arena, lw_place, size);
+        l->place_mask = size - 1;
+    }
+    if (!f->is_kernel)
+        signature(l);
+    for (size_t k = 0; k < f->locals.len; k++)
+        if (f->locals.ptr[k]->space == PTX_SPACE_PARAM)
+            declare_local(l, f->locals.ptr[k]);
+    if (n)
+        move_to_frame(l);
+}
+
+static hw_wir_insn *frame_access(lw *l, hw_wir_op op, const lw_place *p)
+{
+    hw_wir_val at = lw_nullary(l, HW_W_LOCAL_ADDR, HW_T_I64, p->offset), reg = hw_wir_reg(p->reg);
+    hw_wir_insn *i = op == HW_W_LOAD
+                         ? hw_wir_emit(&l->b, op, p->type, 1, &reg, 1, &at)
+                         : hw_wir_emit(&l->b, op, p->type, 0, NULL, 2, (hw_wir_val[]){ at, reg });
+    i->space = HW_SPACE_LOCAL;
+    lw_effect(l, i);
+    return i;
+}
+
+static void move_params(lw *l, const ptx_param *params, uint32_t n, hw_wir_op op)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const lw_place *p = params[k].is_reg ? NULL : lw_find_place(l, params[k].symbol);
+        if (p && p->kind == LW_FRAME)
+            frame_access(l, op, p);
+    }
+}
+
+void lw_enter(lw *l)
+{
+    if (!l->f->is_kernel)
+        move_params(l, l->f->params, l->f->nparams, HW_W_STORE);
+}
+
+void lw_return(lw *l)
+{
+    if (!l->f->is_kernel)
+        move_params(l, l->f->results, l->f->nresults, HW_W_LOAD);
+}
+
+/* ---- calls ---- */
+
+typedef struct call {
+    const ptx_operand *results, *callee, *args, *proto;
+    const ptx_param *formal_results, *formal_params;
+    uint32_t nformal_results, nformal_params;
+    hw_wir_val src[256], dst[256];
+    uint32_t nsrc, ndst;
+} call;
+
+hw_wir_val lw_in_register(lw *l, hw_wir_type t, hw_wir_val v)
+{
+    if (v.kind == HW_V_REG)
+        return v;
+    hw_wir_val r = lw_temp(l, t);
+    hw_wir_mov(&l->b, hw_wir_reg_type(t), r, v);
+    return r;
+}
+
+static bool take_operands(lw *l, call *c)
+{
+    const ptx_insn *i = l->i;
+    uint32_t k = 0;
+    if (k < i->nops && i->ops[k].kind == PTX_O_LIST)
+        c->results = &i->ops[k++];
+    if (k < i->nops)
+        c->callee = &i->ops[k++];
+    if (k < i->nops && i->ops[k].kind == PTX_O_LIST)
+        c->args = &i->ops[k++];
+    if (k < i->nops && i->ops[k].kind == PTX_O_SYMBOL)
+        c->proto = &i->ops[k++];
+    if (c->callee && k == i->nops)
+        return true;
+    lw_fail(l, "a call of this form is not supported");
+    return false;
+}
+
+static bool take_prototype(lw *l, call *c)
+{
+    const ptx_symbol *s = c->proto ? hw_ptx_resolve(c->proto->symbol) : NULL;
+    if (s && s->kind == PTX_SYM_PROTOTYPE && s->prototype) {
+        c->formal_results = s->prototype->results;
+        c->nformal_results = s->prototype->nresults;
+        c->formal_params = s->prototype->params;
+        c->nformal_params = s->prototype->nparams;
+        return true;
+    }
+    lw_fail(l, "an indirect call needs a .callprototype");
+    return false;
+}
+
+static void take_function(call *c, const ptx_function *f)
+{
+    c->formal_results = f->results;
+    c->nformal_results = f->nresults;
+    c->formal_params = f->params;
+    c->nformal_params = f->nparams;
+}
+
+static const lw_place *operand_place(const lw *l, const ptx_operand *o)
+{
+    return o->kind == PTX_O_SYMBOL ? lw_find_place(l, hw_ptx_resolve(o->symbol)) : NULL;
+}
+
+static hw_wir_val argument(lw *l, const ptx_param *formal, const ptx_operand *o)
+{
+    const lw_place *p = operand_place(l, o);
+    if (passed_by_address(formal)) {
+        if (!p || p->kind == LW_REG) {
+            lw_fail(l, "argument for '%.*s' is no structure", HW_STR_ARG(formal->name));
+            return hw_wir_imm(0);
+        }
+        return lw_symbol_address(l, p->symbol, 0);
+    }
+    if (!p)
+        return lw_in_register(l, ptx_wir_type(formal->type), lw_read(l, o, formal->type));
+    if (p->kind == LW_FRAME)
+        frame_access(l, HW_W_LOAD, p);
+    return lw_fit(l, hw_wir_reg(p->reg), p->type, scalar_type(formal->type), false);
+}
+
+static bool pass_arguments(lw *l, call *c)
+{
+    uint32_t given = c->args ? c->args->nitems : 0;
+    if (given != c->nformal_params || given + c->nformal_results > HW_COUNTOF(c->src) - 2) {
+        lw_fail(l, "%u arguments, %u are expected", given, c->nformal_params);
+        return false;
+    }
+    for (uint32_t k = 0; k < given; k++)
+        c->src[c->nsrc++] = argument(l, &c->formal_params[k], &c->args->items[k]);
+    return l->status == HW_OK;
+}
+
+static hw_wir_val result_register(lw *l, const ptx_param *formal, const ptx_operand *o)
+{
+    hw_wir_type t = scalar_type(formal->type);
+    bool direct;
+    if (o->kind == PTX_O_REG)
+        return lw_target(l, o, t, &direct);
+    const lw_place *p = operand_place(l, o);
+    if (!p)
+        return HW_WIR_NONE;
+    return p->type == t && p->kind != LW_POINTER ? hw_wir_reg(p->reg) : lw_temp(l, t);
+}
+
+static bool take_results(lw *l, call *c)
+{
+    uint32_t given = c->results ? c->results->nitems : 0;
+    if (given && given != c->nformal_results) {
+        lw_fail(l, "%u results, %u are expected", given, c->nformal_results);
+        return false;
+    }
+    for (uint32_t k = 0; k < c->nformal_results; k++) {
+        const ptx_param *formal = &c->formal_results[k];
+        if (passed_by_address(formal)) {
+            hw_wir_val area =
+                given ? argument(l, formal, &c->results->items[k])
+                      : lw_nullary(l, HW_W_LOCAL_ADDR, HW_T_I64, frame_area(l, formal->size));
+            c->src[c->nsrc++] = area;
+        } else {
+            c->dst[c->ndst++] = given ? result_register(l, formal, &c->results->items[k])
+                                      : lw_temp(l, scalar_type(formal->type));
+        }
+    }
+    return l->status == HW_OK;
+}
+
+/* Results that could not be written directly: another width, or a place in the frame. */
+static void settle_results(lw *l, const call *c)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; c->results && k < c->results->nitems; k++) {
+        const ptx_param *formal = &c->formal_results[k];
+        if (passed_by_address(formal))
+            continue;
+        const ptx_operand *o = &c->results->items[k];
+        hw_wir_val v = c->dst[n++];
+        hw_wir_type t = scalar_type(formal->type);
+        const lw_place *p = operand_place(l, o);
+        if (!p && o->kind == PTX_O_REG && v.reg != o->reg)
+            lw_set(l, o, formal->type, v);
+        if (p && v.reg != p->reg) {
+            hw_wir_mov(&l->b, p->type, hw_wir_reg(p->reg), lw_fit(l, v, t, p->type, false));
+            lw_effect(l, lw_last(l));
+        }
+        if (p && p->kind == LW_FRAME)
+            frame_access(l, HW_W_STORE, p);
+    }
+}
+
+static const struct {
+    const char *name;
+    uint8_t helper;
+} builtins[] = { { "vprintf", HW_H_VPRINTF },
+                 { "__assertfail", HW_H_ASSERTFAIL },
+                 { "malloc", HW_H_MALLOC },
+                 { "free", HW_H_FREE } };
+
+static bool find_builtin(const ptx_symbol *s, uint8_t *helper)
+{
+    for (size_t k = 0; k < HW_COUNTOF(builtins); k++)
+        if (hw_str_is(s->name, builtins[k].name)) {
+            *helper = builtins[k].helper;
+            return true;
+        }
+    return false;
+}
+
+static void emit_call(lw *l, call *c, hw_wir_op op, uint64_t imm)
+{
+    hw_wir_insn *i = hw_wir_emit(&l->b, op, HW_T_NONE, c->ndst, c->dst, c->nsrc, c->src);
+    i->imm = imm;
+    lw_effect(l, i);
+    settle_results(l, c);
+}
+
+static void call_direct(lw *l, call *c)
+{
+    const ptx_symbol *s = hw_ptx_resolve(c->callee->symbol);
+    const ptx_function *f = s->kind == PTX_SYM_FUNCTION ? s->function : NULL;
+    if (!f || f->is_kernel) {
+        lw_fail(l, "'%.*s' is no function that can be called", HW_STR_ARG(s->name));
+        return;
+    }
+    uint8_t helper = 0;
+    bool builtin = !f->has_body && find_builtin(s, &helper);
+    if (!f->has_body && !builtin) {
+        lw_fail(l, "a call of '%.*s' is not supported", HW_STR_ARG(s->name));
+        return;
+    }
+    take_function(c, f);
+    if (!pass_arguments(l, c) || !take_results(l, c))
+        return;
+    if (builtin)
+        emit_call(l, c, HW_W_HELPER, helper);
+    else
+        emit_call(l, c, HW_W_CALL, lw_function_id(s));
+}
+
+static void call_indirect(lw *l, call *c)
+{
+    c->src[c->nsrc++] = lw_in_register(l, HW_T_I64, lw_read(l, c->callee, PTX_U64));
+    if (!take_prototype(l, c) || !pass_arguments(l, c) || !take_results(l, c))
+        return;
+    emit_call(l, c, HW_W_CALLI, 0);
+}
+
+void w_call(lw *l)
+{
+    call *c = HW_NEW(l->arena, call);
+    if (!take_operands(l, c))
+        return;
+    if (c->callee->kind == PTX_O_SYMBOL)
+        call_direct(l, c);
+    else
+        call_indirect(l, c);
+}
