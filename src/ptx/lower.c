@@ -75,7 +75,7 @@ static uint32_t *make_blocks(lw *l)
             names[f->labels.ptr[k].insn] = hw_arena_cstr(l->lm->arena, f->labels.ptr[k].name);
     }
     for (size_t k = 0; k < n; k++)
-        if (ends_block(&f->insns.ptr[k]))
+        if (ends_block(&f->insns.ptr[k]) && (k + 1 < n || f->insns.ptr[k].guard >= 0))
             begins[k + 1] = 1;
     hw_wir_block_new(&l->b, NULL);
     for (size_t k = 0; k <= n; k++)

@@ -73,7 +73,8 @@ static void set_order(const lw *l, hw_wir_insn *i)
     for (size_t k = 0; k < HW_COUNTOF(orders); k++)
         if (lw_has(l, orders[k].mod))
             i->flags |= orders[k].flags;
-    i->scope = l->x->scope;
+    if (i->flags & HW_I_VOLATILE || i->op == HW_W_ATOM || i->op == HW_W_RED)
+        i->scope = l->x->scope;
 }
 
 /* ---- variables of call frames: registers unless they are in memory ---- */
