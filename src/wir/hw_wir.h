@@ -378,7 +378,10 @@ typedef struct hw_wir_analysis {
     bool spins;       /* a loop waits for memory another lane, warp or block writes */
     bool *spin_loop;  /* per block: it is the header of such a loop */
     bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */
-    bool calls_suspend;   /* a callee that was not inlined may suspend: fibers needed */
+    bool any_order; /* the divergence results hold for any choice of the next block: lanes may be
+                       parked at a block's start while others run (independent && spins_divergent,
+                       or a barrier in divergent code) */
+    bool calls_suspend; /* a callee that was not inlined may suspend: fibers needed */
     bool has_f64, has_ftz_f32, has_noftz_f32; /* to choose MXCSR */
     uint32_t max_live; /* registers live at once, in 32-bit units: an estimate of a real register
                           count */
@@ -386,8 +389,8 @@ typedef struct hw_wir_analysis {
 
 /* Analyse one function under a variant. Everything lives in a.
  * The divergence results (divergent, blend, shape) hold for linear order: among the blocks where
- * lanes wait, the one smallest in position runs next, with all lanes that wait there. If
- * v->independent and spins_divergent they hold for any choice of the next block. Lanes that ended
+ * lanes wait, the one smallest in position runs next, with all lanes that wait there; see also
+ * any_order. Lanes that ended
  * (EXIT; RET in a kernel) wait nowhere. */
 const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
                                       const hw_variant *v);

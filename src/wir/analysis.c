@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hw_wir_analyse: runs the analyses in order and iterates those that depend on each other. */
+#include "analysis.h"
+
+enum { MOST_ROUNDS = 24 };
+
+static void number_insns(analysis *n)
+{
+    hw_wir_analysis *o = n->out;
+    o->first_insn = HW_NEW_N(n->arena, uint32_t, n->nblocks + 1);
+    for (uint32_t b = 0; b < n->nblocks; b++)
+        o->first_insn[b + 1] = o->first_insn[b] + (uint32_t)n->f->blocks.ptr[b].insns.len;
+    n->ninsns = o->first_insn[n->nblocks];
+    n->block_of = HW_NEW_N(n->scratch, uint32_t, n->ninsns + 1);
+    n->insns = HW_NEW_N(n->scratch, const hw_wir_insn *, n->ninsns + 1);
+    for (uint32_t b = 0; b < n->nblocks; b++)
+        for (uint32_t k = o->first_insn[b]; k < o->first_insn[b + 1]; k++) {
+            n->insns[k] = &n->f->blocks.ptr[b].insns.ptr[k - o->first_insn[b]];
+            n->block_of[k] = b;
+        }
+}
+
+static void find_only_defs(analysis *n)
+{
+    uint8_t *seen = HW_NEW_N(n->scratch, uint8_t, n->nregs + 1);
+    n->only_def = HW_NEW_N(n->scratch, uint32_t, n->nregs + 1);
+    memset(n->only_def, 0xff, n->nregs * sizeof *n->only_def);
+    for (uint32_t k = 0; k < n->ninsns; k++)
+        for (uint32_t d = 0; d < n->insns[k]->ndst; d++) {
+            hw_wir_val v = n->insns[k]->dst[d];
+            if (v.kind != HW_V_REG)
+                continue;
+            n->only_def[v.reg] = seen[v.reg] ? NONE32 : k;
+            seen[v.reg] = 1;
+        }
+    for (uint32_t k = 0; k < n->f->nparams; k++)
+        n->only_def[n->f->params[k]] = NONE32;
+}
+
+/* Per register, the instructions that read it. */
+static void find_users(analysis *n)
+{
+    n->first_user = HW_NEW_N(n->scratch, uint32_t, n->nregs + 2);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t k = 0; k < n->ninsns; k++)
+            for (uint32_t s = 0; s <= n->insns[k]->nsrc; s++) {
+                const hw_wir_insn *i = n->insns[k];
+                hw_wir_val v = s < i->nsrc ? i->src[s] : i->guard;
+                if (v.kind != HW_V_REG)
+                    continue;
+                if (pass == 0)
+                    n->first_user[v.reg + 2]++;
+                else
+                    n->users[n->first_user[v.reg + 1]++] = k;
+            }
+        if (pass == 1)
+            break;
+        for (uint32_t r = 0; r < n->nregs; r++)
+            n->first_user[r + 2] += n->first_user[r + 1];
+        n->users = HW_NEW_N(n->scratch, uint32_t, n->first_user[n->nregs + 1] + 1);
+    }
+}
+
+/* ---- floating-point modes ---- */
+
+static bool has_type(const hw_wir_insn *i, hw_wir_type t)
+{
+    bool converts = strchr(hw_wir_signature[i->op], 'u') != NULL;
+    return i->type == t || (converts && i->type2 == t);
+}
+
+/* Operations that treat denormals by mode: not moves, sign changes, classification, min/max of bits
+ * in integer registers. */
+static bool is_arithmetic(const hw_wir_insn *i)
+{
+    bool in_range = i->op >= HW_W_FCVT && i->op <= HW_W_TANH_APPROX;
+    bool bits_only = i->op == HW_W_FNEG || i->op == HW_W_FABS || i->op == HW_W_FCOPYSIGN ||
+                     i->op == HW_W_FCLASS || i->op == HW_W_I2F_S || i->op == HW_W_I2F_U;
+    return in_range && (!bits_only || (i->flags & HW_I_FTZ));
+}
+
+static void find_modes(analysis *n)
+{
+    for (uint32_t k = 0; k < n->ninsns; k++) {
+        const hw_wir_insn *i = n->insns[k];
+        if (!is_arithmetic(i))
+            continue;
+        n->out->has_f64 |= has_type(i, HW_T_F64);
+        bool single = has_type(i, HW_T_F32) || has_type(i, HW_T_BF16) || has_type(i, HW_T_V2BF16);
+        if (!single)
+            continue;
+        if (i->flags & HW_I_FTZ)
+            n->out->has_ftz_f32 = true;
+        else
+            n->out->has_noftz_f32 = true;
+    }
+}
+
+/* ---- calls ---- */
+
+/* Could a warp have to be suspended inside: a barrier, a yield, or a loop that may spin? */
+static bool suspends_itself(const hw_wir_function *f, bool spins_suspend)
+{
+    bool waits = false, loops = false;
+    for (uint32_t b = 0; b < f->blocks.len; b++) {
+        const hw_wir_block *block = &f->blocks.ptr[b];
+        for (size_t k = 0; k < block->insns.len; k++) {
+            const hw_wir_insn *i = &block->insns.ptr[k];
+            if (hw_wir_is(i, HW_WF_S))
+                return true;
+            waits |= i->op == HW_W_ATOM && (i->atom == HW_ATOM_CAS || i->atom == HW_ATOM_EXCH);
+            waits |= i->op == HW_W_LOAD && (i->flags & (HW_I_VOLATILE | HW_I_ACQUIRE));
+        }
+        for (uint32_t k = 0; k < block->ntargets; k++)
+            loops |= block->targets[k] <= b;
+    }
+    return spins_suspend && waits && loops;
+}
+
+static void push_callees(const analysis *n, const hw_wir_function *f, bool *seen, uint32_t *stack,
+                         uint32_t *depth)
+{
+    for (size_t b = 0; b < f->blocks.len; b++)
+        for (size_t k = 0; k < f->blocks.ptr[b].insns.len; k++) {
+            const hw_wir_insn *i = &f->blocks.ptr[b].insns.ptr[k];
+            bool names = i->op == HW_W_CALL || i->op == HW_W_FUNC_ADDR;
+            if (!names || i->imm >= n->m->functions.len || seen[i->imm])
+                continue;
+            seen[i->imm] = true;
+            stack[(*depth)++] = (uint32_t)i->imm;
+        }
+}
+
+static bool calls(const analysis *n)
+{
+    for (uint32_t k = 0; k < n->ninsns; k++)
+        if (n->insns[k]->op == HW_W_CALL || n->insns[k]->op == HW_W_CALLI)
+            return true;
+    return false;
+}
+
+/* Whatever a call may reach: functions named by calls here and there; and, since an indirect call
+ * may go to any function whose address is taken anywhere, those of the whole module. */
+static bool callees_suspend(const analysis *n)
+{
+    if (!calls(n))
+        return false;
+    bool *seen = HW_NEW_N(n->scratch, bool, n->m->functions.len + 1);
+    uint32_t *stack = HW_NEW_N(n->scratch, uint32_t, n->m->functions.len + 1), depth = 0;
+    push_callees(n, n->f, seen, stack, &depth);
+    for (size_t k = 0; k < n->m->functions.len && n->m->uses_indirect_calls; k++)
+        if (!seen[k] && !n->m->functions.ptr[k].is_kernel) {
+            seen[k] = true;
+            stack[depth++] = (uint32_t)k;
+        }
+    while (depth) {
+        const hw_wir_function *f = &n->m->functions.ptr[stack[--depth]];
+        if (suspends_itself(f, n->v->cooperative))
+            return true;
+        push_callees(n, f, seen, stack, &depth);
+    }
+    return false;
+}
+
+/* ---- divergence ---- */
+
+static bool barrier_in_divergent_code(const analysis *n)
+{
+    for (uint32_t b = 0; b < n->nblocks; b++)
+        for (uint32_t k = n->out->first_insn[b]; k < n->out->first_insn[b + 1]; k++) {
+            unsigned op = n->insns[k]->op;
+            if (n->out->divergent[b] && (op == HW_W_BARRIER || op == HW_W_BARRIER_RED))
+                return true;
+        }
+    return false;
+}
+
+/* Shapes say which branches diverge, these where lanes can wait, that which definitions need blends,
+ * and those which registers are varying. From "nothing varies" down to the greatest fixpoint. */
+static void iterate(analysis *n)
+{
+    for (int round = 0;; round++) {
+        hw_wir_spread_shapes(n);
+        hw_wir_find_single(n);
+        hw_wir_find_waits(n);
+        bool changed = hw_wir_find_blends(n);
+        hw_wir_spread_shapes(n);
+        if (!changed)
+            return;
+        if (round >= MOST_ROUNDS)
+            n->pessimistic =
+                true; /* blends no longer depend on shapes: the next round is the last */
+    }
+}
+
+static void find_divergence(analysis *n)
+{
+    hw_wir_analysis *o = n->out;
+    o->divergent_branch = HW_NEW_N(n->arena, bool, n->nblocks);
+    o->divergent = HW_NEW_N(n->arena, bool, n->nblocks);
+    o->spin_loop = HW_NEW_N(n->arena, bool, n->nblocks);
+    o->blend = HW_NEW_N(n->arena, bool, n->ninsns + 1);
+    hw_wir_start_shapes(n);
+    iterate(n);
+    hw_wir_find_spins(n);
+    o->any_order = (n->v->independent && o->spins_divergent) || barrier_in_divergent_code(n);
+    if (o->any_order) {
+        iterate(n);
+        hw_wir_find_spins(n);
+    }
+    hw_wir_finish_shapes(n);
+}
+
+static bool sane(const hw_variant *v)
+{
+    uint64_t threads = (uint64_t)v->block[0] * v->block[1] * v->block[2];
+    return threads > 0 && v->block[0] <= 1024 && v->block[1] <= 1024 && threads <= 1024;
+}
+
+const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
+                                      const hw_variant *v)
+{
+    HW_CHECK(sane(v) && m->functions.ptr[function].blocks.len > 0);
+    analysis n = { .arena = a, .scratch = hw_arena_new(), .m = m, .v = v };
+    n.f = &m->functions.ptr[function];
+    n.out = HW_NEW(a, hw_wir_analysis);
+    n.nblocks = n.out->nblocks = (uint32_t)n.f->blocks.len;
+    n.nregs = n.out->nregs = (uint32_t)n.f->regs.len;
+    number_insns(&n);
+    n.queue = HW_NEW_N(n.scratch, uint32_t, n.ninsns + 1);
+    n.queued = HW_NEW_N(n.scratch, bool, n.ninsns + 1);
+    hw_wir_find_cfg(&n);
+    find_users(&n);
+    find_only_defs(&n);
+    n.single = HW_NEW_N(n.scratch, bool, n.nblocks);
+    hw_wir_find_liveness(&n);
+    hw_wir_find_ranges(&n);
+    find_divergence(&n);
+    find_modes(&n);
+    n.out->calls_suspend = callees_suspend(&n);
+    hw_arena_free(n.scratch);
+    return n.out;
+}
