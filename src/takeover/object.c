@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An ELF file's symbols, read from the file: .symtab is not mapped at run time.
+ */
+#include "takeover.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct file {
+    const char *bytes;
+    size_t size;
+    const Elf64_Ehdr *header;
+    const Elf64_Shdr *sections;
+    const char *names;
+    size_t names_size;
+} file;
+
+static bool inside(const file *f, uint64_t offset, uint64_t size)
+{
+    return offset <= f->size && size <= f->size - offset;
+}
+
+static bool check(file *f)
+{
+    const Elf64_Ehdr *h = f->header = (const Elf64_Ehdr *)f->bytes;
+    if (f->size < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
+        h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_shentsize != sizeof(Elf64_Shdr) ||
+        h->e_shoff % 8 || !inside(f, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)) ||
+        h->e_shstrndx >= h->e_shnum)
+        return false;
+    f->sections = (const Elf64_Shdr *)(f->bytes + h->e_shoff);
+    const Elf64_Shdr *names = &f->sections[h->e_shstrndx];
+    if (!inside(f, names->sh_offset, names->sh_size) || !names->sh_size)
+        return false;
+    f->names = f->bytes + names->sh_offset;
+    f->names_size = names->sh_size;
+    return f->names[f->names_size - 1] == 0;
+}
+
+typedef struct table {
+    const Elf64_Sym *symbols;
+    size_t n;
+    const char *strings;
+    size_t strings_size;
+} table;
+
+static bool open_table(const file *f, const Elf64_Shdr *s, table *out)
+{
+    if (s->sh_link >= f->header->e_shnum || s->sh_offset % 8 ||
+        !inside(f, s->sh_offset, s->sh_size))
+        return false;
+    const Elf64_Shdr *strings = &f->sections[s->sh_link];
+    if (!inside(f, strings->sh_offset, strings->sh_size) || !strings->sh_size ||
+        f->bytes[strings->sh_offset + strings->sh_size - 1])
+        return false;
+    *out = (table){ (const Elf64_Sym *)(f->bytes + s->sh_offset), s->sh_size / sizeof(Elf64_Sym),
+                    f->bytes + strings->sh_offset, strings->sh_size };
+    return true;
+}
+
+static const char *candidate(const table *t, const Elf64_Sym *s)
+{
+    if (s->st_name >= t->strings_size)
+        return NULL;
+    const char *name = t->strings + s->st_name;
+    bool fits = strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
+    return fits ? name : NULL;
+}
+
+/* Hidden or local functions are a static runtime's. */
+static void collect(const table *t, hw_object *o)
+{
+    for (size_t i = 0; i < t->n && o->n_symbols < HW_TAKEN_MAX; i++) {
+        const Elf64_Sym *s = &t->symbols[i];
+        const char *name = candidate(t, s);
+        if (!name || s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC)
+            continue;
+        bool hidden = ELF64_ST_BIND(s->st_info) == STB_LOCAL ||
+                      ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN;
+        int index = hidden ? hw_taken_index(name) : -1;
+        if (index < 0)
+            continue;
+        o->symbols[o->n_symbols++] = (hw_taken_symbol){ index, s->st_value, s->st_size };
+        if (strcmp(name, "cudaThreadSynchronize") == 0)
+            o->runtime = HW_RUNTIME_12;
+    }
+}
+
+/* A dynamic symbol of a registration call, defined or not: the runtime is a shared one. */
+static bool names_registration(const table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const char *name = candidate(t, &t->symbols[i]);
+        if (name && strcmp(name, "__cudaRegisterFatBinary") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void read_sections(const file *f, hw_object *o)
+{
+    table t;
+    for (size_t i = 1; i < f->header->e_shnum; i++) {
+        const Elf64_Shdr *s = &f->sections[i];
+        const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
+        if (strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0)
+            o->has_device_code = true;
+        else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
+            o->is_dynamic |= names_registration(&t);
+        else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t))
+            collect(&t, o);
+    }
+}
+
+bool hw_object_read(const char *path, hw_object *out)
+{
+    struct stat st;
+    file f = { 0 };
+    out->n_symbols = 0;
+    out->runtime = HW_RUNTIME_13;
+    out->has_device_code = out->is_dynamic = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    if (ok) {
+        f.size = (size_t)st.st_size;
+        f.bytes = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
+        ok = f.bytes != MAP_FAILED;
+    }
+    close(fd);
+    if (!ok)
+        return false;
+    ok = check(&f);
+    if (ok)
+        read_sections(&f, out);
+    munmap((void *)f.bytes, f.size);
+    return ok;
+}
