@@ -337,10 +337,9 @@ static hw_shape tid_shape(analysis *n, unsigned axis)
         else if (c[t % LANES] != offset)
             return varying;
     }
-    if (threads > 1 &&
-        threads < LANES) /* lanes that do not exist: whatever keeps the vector simple */
-        for (uint32_t t = threads; t < LANES && v->block[1] * v->block[2] == 1; t++)
-            c[t] = axis == 0 ? t : 0;
+    bool line = axis == 0 && v->block[1] * v->block[2] == 1 && threads > 1;
+    for (uint32_t t = threads; t < LANES; t++) /* no such lanes: what keeps the vector simple */
+        c[t] = line ? t : v->block[axis] == 1 ? 0 : c[t];
     return affine(n, c, NULL, 32);
 }
 

@@ -166,7 +166,7 @@ static void thread_indices_follow_the_block_shape(void **state)
         { { 8, 8, 8 }, "c", "a b", "" },    { { 4, 4, 4 }, "", "a b c", "" },
         { { 10, 10, 1 }, "c", "", "a b" },  { { 1, 64, 1 }, "a c", "b", "" },
         { { 2, 2, 100 }, "", "a b c", "" }, { { 48, 2, 1 }, "c", "", "a b" },
-        { { 1, 1, 1 }, "a b c", "", "" },
+        { { 1, 1, 1 }, "a b c", "", "" },   { { 10, 3, 1 }, "c", "a b", "" },
     };
     for (size_t k = 0; k < HW_COUNTOF(cases); k++) {
         hw_variant v = { 0 };
