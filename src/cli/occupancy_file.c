@@ -9,6 +9,7 @@
 #include "hw_gcn.h"
 #include "hw_image.h"
 #include "hw_ptx.h"
+#include "hw_wir.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -107,14 +108,22 @@ static hw_status from_cubin(finder *f, const hw_image_entry *e)
 
 /* ---- PTX ---- */
 
-/* Registers by liveness; 0 if the kernel cannot be lowered, with the reason kept. */
-static uint32_t estimate(finder *f, hw_ptx_module *m, uint32_t kernel)
+/* Registers by liveness: those live at once in the warp IR, in 32-bit units, under the kernel's own limit. 0 if the
+ * kernel cannot be lowered, with the reason kept. */
+static uint32_t estimate(finder *f, const hw_ptx_module *m, uint32_t kernel, uint32_t threads)
 {
-    hw_wir_module *ignored;
+    hw_wir_module *wir = NULL;
+    hw_arena *scratch = hw_arena_new();
     hw_diag *d = hw_diag_new(f->c->arena);
-    if (hw_ptx_lower(f->c->arena, m, kernel, &ignored, d) != HW_OK && d->first)
+    uint32_t n = 0, most = m->kernels[kernel].maxnreg;
+    if (hw_ptx_lower(scratch, m, kernel, &wir, d) == HW_OK) {
+        const hw_variant v = { .block = { threads, 1, 1 }, .small_grid = true, .tier = 1 };
+        n = hw_wir_analyse(scratch, wir, 0, &v)->max_live;
+        n = n ? n : 1;
+    } else if (d->first) {
         f->trouble = d->first->text;
-    uint32_t n = m->kernels[kernel].registers, most = m->kernels[kernel].maxnreg;
+    }
+    hw_arena_free(scratch);
     return most && n > most ? most : n;
 }
 
@@ -141,7 +150,9 @@ static hw_status from_ptx(finder *f, const hw_image_entry *e)
                          (p->reqntid[2] ? p->reqntid[2] : 1);
         k->query.threads = threads_of(f, exact, p->max_threads);
         const ptxas_kernel *x = cli_ptxas_find(asked, asked_count, p->name);
-        uint32_t registers = x ? x->registers : f->c->given[OPT_regs] ? 0 : estimate(f, m, i);
+        uint32_t registers = x                       ? x->registers
+                             : f->c->given[OPT_regs] ? 0
+                                                     : estimate(f, m, i, k->query.threads);
         fill(f, k, registers, x ? "from ptxas" : "estimated by liveness", p->static_shared_bytes,
              x ? x->barriers : 0);
     }
@@ -230,8 +241,8 @@ static int check_registers(finder *f)
 {
     const char *none = NULL;
     for (size_t i = 0; i < f->found.len && !none; i++)
-        if (f->base->device->vendor == HW_VENDOR_NVIDIA && f->found.ptr[i].query.registers == 0 &&
-            !f->c->given[OPT_regs])
+        if (f->found.ptr[i].device->vendor == HW_VENDOR_NVIDIA &&
+            f->found.ptr[i].query.registers == 0 && !f->c->given[OPT_regs])
             none = f->found.ptr[i].kernel;
     if (!none)
         return 0;
@@ -250,7 +261,6 @@ int cli_occupancy_file(cli *c, const char *path, const occupancy_case *base, occ
     int status = hw_gcn_is_object(elf) ? from_gcn(&f, elf) : from_nvidia(&f);
     if (status)
         return status;
-    f.base = base;
     const char *wanted = cli_text(c, OPT_kernel, NULL);
     if (f.found.len == 0)
         return wanted ? cli_fail(c, "%s has no kernel '%s'", path, wanted)
