@@ -113,6 +113,7 @@ struct hw_run {
     /* Blocks from here on are abandoned. Lower ones go on, so that the fault of the lowest block is
      * the one reported for any number of workers. */
     _Atomic uint64_t stop_from;
+    _Atomic uint64_t fault_ns; /* when the first was raised; 0: none */
     _Atomic bool timed_out;
     _Atomic hw_status no_room; /* a worker could not open a single block */
     hw_fault fault;

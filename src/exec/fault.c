@@ -327,6 +327,8 @@ void hw_fault_keep(hw_worker *k)
         r->assert_text = k->assert_text;
         k->assert_text = NULL;
     }
+    if (!atomic_load(&r->fault_ns))
+        atomic_store(&r->fault_ns, hw_now_ns());
     pthread_mutex_unlock(&r->lock);
     hw_run_stop(r, index);
 }

@@ -70,6 +70,8 @@ static void add_block(hw_worker *k, hw_block *b)
         k->blocks_cap = cap;
     }
     k->blocks[k->nblocks++] = b;
+    if (atomic_load(&k->run->stop_from) == 0) /* hw_run_stop did not see this one */
+        __atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&k->run->lock);
 }
 
@@ -129,8 +131,11 @@ static hw_block *when_stalled(hw_worker *k)
 {
     hw_run *r = k->run;
     uint64_t now = hw_now_ns();
+    uint64_t fault_ns = atomic_load(&r->fault_ns);
     if (k->stalls++ == 0)
         k->stalled_since_ns = now;
+    if (fault_ns && now - fault_ns > GRACE_NS)
+        hw_run_stop(r, 0);
     if (r->l->cooperative || now - k->stalled_since_ns > PATIENCE_NS) {
         hw_block *b = start_next(k);
         if (b)
