@@ -117,6 +117,7 @@ struct hw_run {
     _Atomic bool timed_out;
     _Atomic hw_status no_room; /* a worker could not open a single block */
     hw_fault fault;
+    uint64_t fault_block; /* its block */
     char *assert_text;
 };
 

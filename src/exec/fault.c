@@ -73,6 +73,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     };
     if (memory && is_stack_overflow(addr, stack_pointer(context)))
         k->raised.status = HW_F_STACK_OVERFLOW;
+    /* The jump does not restore the mask, and what runs handlers (a sanitizer) may have set one. */
+    pthread_sigmask(SIG_SETMASK, &((const ucontext_t *)context)->uc_sigmask, NULL);
     siglongjmp(k->escape, 1);
 }
 
@@ -84,7 +86,6 @@ void hw_fault_install(void)
         if (sigaction(signals[i], NULL, &now) != 0 ||
             ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal))
             continue;
-        /* Not deferred: we leave by a jump that does not restore the signal mask. */
         struct sigaction ours = { .sa_sigaction = on_signal,
                                   .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
         sigemptyset(&ours.sa_mask);
@@ -321,8 +322,9 @@ void hw_fault_keep(hw_worker *k)
     hw_fault fault;
     fill(&fault, k);
     pthread_mutex_lock(&r->lock);
-    if (r->fault.status == HW_OK || index < atomic_load(&r->stop_from)) {
+    if (r->fault.status == HW_OK || index < r->fault_block) {
         r->fault = fault;
+        r->fault_block = index;
         free(r->assert_text);
         r->assert_text = k->assert_text;
         k->assert_text = NULL;

@@ -241,7 +241,7 @@ static hw_status run_watched(hw_run *r, hw_diag *d)
 
 static void print_all(const hw_run *r)
 {
-    uint64_t last = r->fault.status == HW_OK ? UINT64_MAX : atomic_load(&r->stop_from);
+    uint64_t last = r->fault.status == HW_OK ? UINT64_MAX : r->fault_block;
     bool any = false;
     for (unsigned i = 0; i < r->nworkers; i++)
         any |= r->workers[i].prints.len != 0;

@@ -69,8 +69,8 @@ static uint64_t next_argument(call *c, uint32_t size)
 
 static char *room(hw_prints *p, size_t n)
 {
-    if (p->text_cap - p->text_len < n) {
-        size_t cap = (p->text_cap + n) * 2;
+    if (!p->text || p->text_cap - p->text_len < n) {
+        size_t cap = (p->text_cap + n + 128) * 2;
         char *text = realloc(p->text, cap);
         if (!text)
             hw_oom(cap);

@@ -36,15 +36,11 @@ static uint64_t round_up(uint64_t x, uint64_t to)
     return (x + to - 1) & ~(to - 1);
 }
 
+/* At the wished address if it is free; a hint only, so that nothing is ever replaced. */
 static void *reserve(uint64_t size)
 {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void *p = mmap((void *)(uintptr_t)WISH, size, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0);
-    if (p != MAP_FAILED && (uintptr_t)p != WISH) { /* a kernel that does not know the flag */
-        munmap(p, size);
-        p = MAP_FAILED;
-    }
-    return p != MAP_FAILED ? p : mmap(NULL, size, PROT_NONE, flags, -1, 0);
+    return mmap((void *)(uintptr_t)WISH, size, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /* A guarded place costs two mappings; half of what the host allows is left to the program. */

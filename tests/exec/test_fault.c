@@ -32,7 +32,7 @@ static void still_works(rig *r)
 /* params: address to store to */
 static uint32_t k_store(hw_frame *f)
 {
-    if (f->warp == 1 && f->ctaid[1] == 2)
+    if (f->warp == 1 && f->ctaid[0] == 0 && f->ctaid[1] == 2)
         *(volatile uint32_t *)(uintptr_t)param(f, 0) = 1;
     return HW_WARP_DONE;
 }
@@ -64,6 +64,8 @@ static void an_access_past_an_allocation_is_told(void **state)
 static uint32_t k_checked(hw_frame *f)
 {
     uint64_t addr = param(f, 0);
+    if (f->ctaid[0] == 1)
+        return HW_WARP_DONE;
     f->call->bad_address(f, addr, (uint32_t)param(f, 1), 1);
     *(volatile uint32_t *)(uintptr_t)addr = 77;
     return HW_WARP_DONE;
@@ -78,7 +80,7 @@ static void addresses_outside_the_range_are_judged(void **state)
     r->code.n_locs = 2;
     uint32_t *host = calloc(100, sizeof *host);
     uint64_t h = (uintptr_t)host;
-    rig_shape s = { .grid = { 3 }, .block = { 32 } };
+    rig_shape s = { .grid = { 2 }, .block = { 32 } };
     assert_int_equal(RUN(r, k_checked, s, h, 4), HW_F_ILLEGAL_ADDRESS);
     assert_non_null(strstr(r->fault.text, "at a.cu:12"));
     assert_non_null(strstr(r->fault.text, "in no allocation"));
