@@ -69,8 +69,8 @@ const char *cli_occupancy_refusal_text(cli *c, const occupancy_case *k, hw_refus
         numbers[why].asked || why == HW_REFUSED_NO_THREADS
             ? hw_arena_printf(c->arena, "%" PRIu64 " %s: ", numbers[why].asked, numbers[why].what)
             : "";
-    return hw_arena_printf(c->arena, "%s: %s%s (at most %" PRIu64 " %s)", d->name, asked, text,
-                           numbers[why].most, numbers[why].what);
+    return hw_arena_printf(c->arena, "%s: %s%s (at most %" PRIu64 ")", d->name, asked, text,
+                           numbers[why].most);
 }
 
 const char *cli_occupancy_step_text(cli *c, const hw_device *d, const hw_occupancy_step *s)

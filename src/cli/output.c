@@ -7,6 +7,7 @@
 
 static void complain(cli *c, const char *kind, const char *fmt, va_list ap)
 {
+    fflush(c->out); /* what was printed before comes before */
     fprintf(c->err, "halfwarp: %s", kind);
     vfprintf(c->err, fmt, ap);
     fputc('\n', c->err);
@@ -32,6 +33,7 @@ void cli_warn(cli *c, const char *fmt, ...)
 int cli_fail_diag(cli *c)
 {
     hw_str text = hw_diag_text(c->diag, c->arena);
+    fflush(c->out);
     fprintf(c->err, "halfwarp: %.*s\n", HW_STR_ARG(text));
     return CLI_BAD_INPUT;
 }
