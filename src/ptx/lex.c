@@ -92,6 +92,8 @@ static void bad(ptx_parser *p, const char *end, const char *what)
     p->t.kind = PTX_T_BAD;
     p->t.text = (hw_str){ p->at, (size_t)(end - p->at) };
     p->at = end;
+    if (!p->u->version) /* not even begun: the parser will say that this is not PTX */
+        return;
     int shown = p->t.text.len < 40 ? (int)p->t.text.len : 40;
     ptx_fail(p, "%s '%.*s'", what, shown, p->t.text.ptr);
 }

@@ -328,24 +328,38 @@ void ptx_wait_for(ptx_parser *p, ptx_pending w)
     hw_vec_push(p->scratch, &p->scopes[p->depth].pending, w);
 }
 
+/* Only labels may stand behind their use. */
+static bool is_behind(const ptx_binding *b, ptx_place use)
+{
+    if (b->kind == PTX_B_REG)
+        return true;
+    return b->kind == PTX_B_SYMBOL && b->symbol->place.offset > use.offset;
+}
+
+static bool settle_as(ptx_parser *p, const ptx_binding *b, const ptx_pending *w, hw_str text)
+{
+    ptx_place at = w->operand->place;
+    if (is_behind(b, at))
+        return ptx_error(p, at, HW_E_SYNTAX, "'%.*s' is used before it is declared",
+                         HW_STR_ARG(text));
+    if (w->label && b->kind != PTX_B_LABEL)
+        return ptx_error(p, at, HW_E_SYNTAX, "'%.*s' is not a label", HW_STR_ARG(text));
+    if (w->label)
+        *w->label = b->index;
+    return ptx_resolve_name(p, w->operand, b);
+}
+
 static void settle(ptx_parser *p, ptx_pending w)
 {
-    ptx_place at = w.operand->place;
     hw_str text = w.operand->name;
     const ptx_binding *b = ptx_lookup(p, text);
     if (!b && p->depth > 2) { /* maybe a label further out */
         hw_vec_push(p->scratch, &p->scopes[p->depth - 1].pending, w);
         return;
     }
-    bool ok = b ? ptx_resolve_name(p, w.operand, b) : ptx_undeclared(p, text, at);
+    bool ok = b ? settle_as(p, b, &w, text) : ptx_undeclared(p, text, w.operand->place);
     if (!ok && w.insn != UINT32_MAX)
         p->insns.ptr[w.insn].opcode.len = 0; /* nothing more to say about it */
-    if (!w.label)
-        return;
-    if (ok && b->kind != PTX_B_LABEL)
-        ptx_error(p, at, HW_E_SYNTAX, "'%.*s' is not a label", HW_STR_ARG(text));
-    else if (ok)
-        *w.label = b->index;
 }
 
 static void drop_bindings(ptx_parser *p, ptx_scope *s)

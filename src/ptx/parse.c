@@ -8,7 +8,8 @@ enum { NEWEST_MAJOR = 9, OLDEST_MAJOR = 1 }; /* 9.x adds to 9.0 what the instruc
 
 static bool fatal(ptx_parser *p, hw_status s, const char *what)
 {
-    ptx_error(p, ptx_here(p), s, "%s", what);
+    if (p->t.kind != PTX_T_BAD || !p->u->version)
+        ptx_error(p, ptx_here(p), s, "%s", what);
     p->stop = true;
     ptx_next(p);
     return false;
@@ -154,11 +155,12 @@ static ptx_linkage parse_linkage(ptx_parser *p)
     return PTX_LOCAL;
 }
 
-static bool parse_item(ptx_parser *p)
+static bool parse_item(ptx_parser *p, bool *is_function)
 {
     ptx_linkage l = parse_linkage(p);
     bool is_kernel = ptx_is_dot(p, "entry");
-    if (is_kernel || ptx_is_dot(p, "func")) {
+    *is_function = is_kernel || ptx_is_dot(p, "func");
+    if (*is_function) {
         ptx_next(p);
         return ptx_parse_function(p, l, is_kernel);
     }
@@ -187,8 +189,8 @@ static bool begins_item(const ptx_parser *p)
     return false;
 }
 
-/* After an error at module scope: past the ';' or the braces that end the item. */
-static void skip_item(ptx_parser *p, uint32_t begun_at)
+/* After an error at module scope: past the ';' that ends a variable, or a function's braces. */
+static void skip_item(ptx_parser *p, uint32_t begun_at, bool is_function)
 {
     p->quiet = true;
     while (p->t.kind != PTX_T_END) {
@@ -196,9 +198,8 @@ static void skip_item(ptx_parser *p, uint32_t begun_at)
             break;
         if (p->t.offset != begun_at && begins_item(p))
             break;
-        if (ptx_is(p, '{')) {
+        if (is_function && ptx_is(p, '{')) {
             ptx_skip_braces(p);
-            ptx_accept(p, ';');
             break;
         }
         ptx_next(p);
@@ -212,9 +213,10 @@ static void parse_unit(ptx_parser *p)
         return;
     while (p->t.kind != PTX_T_END) {
         uint32_t at = p->t.offset;
-        if (!parse_item(p)) {
+        bool is_function;
+        if (!parse_item(p, &is_function)) {
             p->lost_names = true;
-            skip_item(p, at);
+            skip_item(p, at, is_function);
         }
     }
 }
@@ -256,6 +258,7 @@ hw_status hw_ptx_parse(hw_arena *a, hw_str text, const char *origin, hw_ptx_unit
     ptx_parser *p = HW_NEW(scratch, ptx_parser);
     p->arena = a;
     p->scratch = scratch;
+    p->status = HW_E_SYNTAX;
     p->d = d ? d : hw_diag_new(scratch);
     p->u = HW_NEW(a, struct hw_ptx_unit);
     *p->u = (struct hw_ptx_unit){ .arena = a, .text = text, .origin = origin, .diag = d };
@@ -265,7 +268,7 @@ hw_status hw_ptx_parse(hw_arena *a, hw_str text, const char *origin, hw_ptx_unit
     ptx_lex_start(p, text);
     parse_unit(p);
     ptx_finish_debug(p);
-    hw_status s = p->errors ? p->status : HW_OK;
+    hw_status s = p->errors || p->stop ? p->status : HW_OK;
     sort_messages(p->d, last);
     if (s == HW_OK)
         *out = p->u;

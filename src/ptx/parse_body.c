@@ -159,6 +159,8 @@ static bool parse_address(ptx_parser *p, ptx_operand *out)
     bool ok = is_name ? parse_name(p, &base) : parse_constant(p, &base);
     if (ok && is_name && base.kind == PTX_O_REG && (ptx_is(p, '+') || ptx_is(p, '-')))
         ok = parse_offset(p, &base.offset);
+    if (ok && base.kind == PTX_O_ADDRESS)
+        ok = ptx_error(p, base.place, HW_E_SYNTAX, "an element stands without further brackets");
     if (ok && base.kind == PTX_O_FLOAT)
         ok = ptx_error(p, base.place, HW_E_SYNTAX, "an address cannot be a floating-point number");
     if (ok)

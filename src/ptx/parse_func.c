@@ -285,8 +285,8 @@ static bool parse_definition(ptx_parser *p, ptx_function *f, const header *h)
     if (ok)
         ptx_parse_body(p);
     ptx_scope_close(p);
-    if (ok && !ptx_layout_locals(f))
-        return ptx_error(p, h->at, HW_E_SYNTAX, "local variables are too large");
+    if (ok && !ptx_layout_locals(f)) /* all of the text was read: nothing to skip */
+        ptx_error(p, h->at, HW_E_SYNTAX, "local variables are too large");
     return ok;
 }
 
