@@ -42,7 +42,8 @@ struct ptx_symbol;
 
 typedef enum ptx_operand_kind {
     PTX_O_REG,     /* reg; negated: !p. A component %v.x is the part's own register; a whole vector
-                      register is a VECTOR of its parts */
+                      register is a VECTOR of its parts. Video instructions: bits holds a selector's
+                      characters (%r.h10: 'h' | '1' << 8 | '0' << 16), 0 none */
     PTX_O_INT,     /* bits (64-bit two's complement), `is_unsigned` if written with U */
     PTX_O_FLOAT,   /* value; bits is the pattern: 32 bits if is_single (0f), else 64 (0d, 1.0) */
     PTX_O_SREG,    /* %tid.x ...: name (without %), component; check puts the sreg's id in reg */

@@ -106,8 +106,11 @@ hw_wir_val w_lop3(lw *l);
 void w_lop3_bool(lw *l);
 hw_wir_val w_shf(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c, bool left);
 hw_wir_val w_prmt(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
+
+/* ---- lower_video.c ---- */
 void w_video(lw *l);
-void w_video_simd(lw *l);
+void w_vmad(lw *l);
+void w_video_simd(lw *l, unsigned lanes);
 
 /* ---- lower_float.c ---- */
 hw_wir_val w_mad_1x(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);

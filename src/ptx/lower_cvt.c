@@ -173,10 +173,27 @@ hw_wir_val w_cvt_same(lw *l, hw_wir_val a)
     return l->x->sat || l->x->ftz ? touch(l, a) : a;
 }
 
+/* .satfinite: what overflowed becomes the largest finite value (NaN stays). */
+static hw_wir_val no_infinity(lw *l, hw_wir_type half, hw_wir_val v)
+{
+    uint64_t infinity = half == HW_T_F16 ? 0x7c00 : 0x7f80;
+    hw_wir_val m = hw_wir_op2(&l->b, HW_W_AND, HW_T_I16, v, hw_wir_imm(0x7fff));
+    hw_wir_val over = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I16, m, hw_wir_imm(infinity));
+    return sel(l, HW_T_I16, over, hw_wir_op2(&l->b, HW_W_SUB, HW_T_I16, v, hw_wir_imm(1)), v);
+}
+
+static hw_wir_val to_half(lw *l, hw_wir_type half, hw_wir_val a)
+{
+    hw_wir_val v = convert(l, HW_W_FCVT, HW_T_F32, half, a);
+    return lw_has(l, PTX_M_satfinite) ? no_infinity(l, half, v) : v;
+}
+
 hw_wir_val w_cvt_ff(lw *l, hw_wir_val a)
 {
-    if (lw_has(l, PTX_M_satfinite))
-        lw_fail(l, "cvt.satfinite to this type is not supported");
+    if (hw_wir_bits(T) == 16 && hw_wir_bits(U) == 16) /* f16 <-> bf16: f32 holds both */
+        return to_half(l, T, lw_cvt(l, HW_W_FCVT, U, HW_T_F32, a));
+    if (hw_wir_bits(T) == 16 && U == HW_T_F32)
+        return to_half(l, T, a);
     return convert(l, HW_W_FCVT, U, T, a);
 }
 
@@ -196,10 +213,8 @@ static hw_wir_val join(lw *l, hw_wir_val low, hw_wir_val high)
 hw_wir_val w_cvt_pack_half(lw *l, hw_wir_val a, hw_wir_val b)
 {
     hw_wir_type half = T == HW_T_V2F16 ? HW_T_F16 : HW_T_BF16;
-    if (lw_has(l, PTX_M_satfinite))
-        lw_fail(l, "cvt.satfinite to this type is not supported");
-    hw_wir_val high = convert(l, HW_W_FCVT, HW_T_F32, half, a);
-    return join(l, convert(l, HW_W_FCVT, HW_T_F32, half, b), high);
+    hw_wir_val high = to_half(l, half, a);
+    return join(l, to_half(l, half, b), high);
 }
 
 /* f32 with 10 bits of fraction: round on the pattern; infinities and NaNs as they are. */

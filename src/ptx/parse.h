@@ -80,7 +80,7 @@ typedef struct ptx_form {
     hw_str *mods;
     uint32_t nmods;
     uint64_t hash;
-    bool is_call, is_branch, is_move;
+    bool is_call, is_branch, is_move, is_video;
 } ptx_form;
 
 typedef struct ptx_pending {

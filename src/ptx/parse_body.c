@@ -60,9 +60,25 @@ static int component_of(hw_str word)
     return at ? (int)(at - names) & 3 : -1;
 }
 
+/* %r.b0, %r.h10: the parts that a video instruction takes of a register. */
+static bool parse_selector(ptx_parser *p, ptx_operand *out)
+{
+    hw_str w = p->t.text;
+    size_t digits = w.len ? w.len - 1 : 0;
+    bool halves = w.len && w.ptr[0] == 'h';
+    if (w.len > 5 || (w.ptr[0] != 'b' && !halves) || (digits != 1 && digits != (halves ? 2 : 4)))
+        return ptx_fail(p, "unexpected %s after an operand", ptx_token_text(p));
+    for (size_t k = 0; k < w.len; k++)
+        out->bits |= (uint64_t)(uint8_t)w.ptr[k] << (8 * k);
+    ptx_next(p);
+    return true;
+}
+
 /* %v.x of a vector register; t is the dot word */
 static bool parse_component(ptx_parser *p, ptx_operand *out)
 {
+    if (out->kind == PTX_O_REG && p->form->is_video)
+        return parse_selector(p, out);
     int c = component_of(p->t.text);
     if (out->kind != PTX_O_VECTOR || c < 0 || (uint32_t)c >= out->nitems)
         return ptx_fail(p, "unexpected %s after an operand", ptx_token_text(p));
@@ -273,6 +289,7 @@ static const ptx_form *add_form(ptx_parser *p, hw_str spelled)
     f->nmods = (uint32_t)parts.len - 1;
     f->is_call = hw_str_is(f->opcode, "call");
     f->is_branch = hw_str_is(f->opcode, "bra");
+    f->is_video = f->opcode.len > 1 && f->opcode.ptr[0] == 'v' && !hw_str_is(f->opcode, "vote");
     f->is_move = hw_str_is(f->opcode, "mov") || hw_str_is(f->opcode, "cvta");
     ptx_table_add(p->scratch, &p->forms, f);
     return f;
