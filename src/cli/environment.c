@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the libraries are, and the variables that make a program use them. */
+#include "environment.h"
+
+#include "hw_device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The folders of one layout, relative to the executable's; only the first need not exist to tell
+ * the layouts apart: the driver decides. */
+typedef struct layout {
+    const char *folders[4]; /* of libraries, the driver's first */
+    const char *takeover, *ptxrun;
+} layout;
+
+static const layout layouts[] = {
+    { { "../lib/halfwarp" },
+      "../lib/halfwarp/libhalfwarp-takeover.so",
+      "../lib/halfwarp/halfwarp-ptxrun" },
+    { { "../driver", "../runtime/so13", "../runtime/so12" },
+      "../takeover/libhalfwarp-takeover.so",
+      "ptxrun/halfwarp-ptxrun" },
+};
+
+static const char *own_folder(cli *c)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return NULL;
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    return slash ? hw_arena_cstr(c->arena, (hw_str){ path, (size_t)(slash - path) }) : NULL;
+}
+
+/* own/relative without "..", so that it reads well in messages and /proc. */
+static const char *place(cli *c, const char *own, const char *relative)
+{
+    char *real = realpath(hw_arena_printf(c->arena, "%s/%s", own, relative), NULL);
+    const char *kept = real ? hw_arena_cstr(c->arena, hw_str_of(real)) : NULL;
+    free(real);
+    return kept;
+}
+
+static void set(cli_environment *e, const char *name, const char *value, bool joined)
+{
+    HW_CHECK(e->n < CLI_SETTING_MAX);
+    e->settings[e->n++] = (cli_setting){ name, value, joined };
+}
+
+static int set_options(cli *c, cli_environment *e)
+{
+    const char *device = cli_text(c, OPT_device, NULL);
+    const hw_device *model;
+    if (device && !strchr(device, ',') && !strchr(device, ':')) {
+        if (hw_device_load(c->arena, device, &model, c->diag) != HW_OK)
+            return cli_fail_diag(c);
+        if (strchr(device, '/')) { /* the program may run in another folder */
+            char *real = realpath(device, NULL);
+            device = real ? hw_arena_cstr(c->arena, hw_str_of(real)) : device;
+            free(real);
+        }
+    }
+    if (device)
+        set(e, "HALFWARP_DEVICE", device, false);
+    if (c->given[OPT_workers])
+        set(e, "HALFWARP_WORKERS",
+            hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_workers, 0)), false);
+    if (c->given[OPT_timeout])
+        set(e, "HALFWARP_TIMEOUT",
+            hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_timeout, 0)), false);
+    return 0;
+}
+
+int cli_environment_make(cli *c, cli_environment *e)
+{
+    *e = (cli_environment){ 0 };
+    const char *own = own_folder(c);
+    for (size_t i = 0; own && i < HW_COUNTOF(layouts); i++) {
+        const layout *l = &layouts[i];
+        const char *driver =
+            place(c, own, hw_arena_printf(c->arena, "%s/libcuda.so.1", l->folders[0]));
+        if (!driver)
+            continue;
+        const char *folders = place(c, own, l->folders[0]);
+        for (size_t k = 1; k < HW_COUNTOF(l->folders) && l->folders[k]; k++) {
+            const char *more = place(c, own, l->folders[k]);
+            if (more)
+                folders = hw_arena_printf(c->arena, "%s:%s", folders, more);
+        }
+        set(e, "LD_LIBRARY_PATH", folders, true);
+        const char *takeover = place(c, own, l->takeover);
+        if (takeover)
+            set(e, "LD_PRELOAD", takeover, true);
+        e->ptxrun = place(c, own, l->ptxrun);
+        return set_options(c, e);
+    }
+    return cli_fail(c,
+                    "libcuda.so.1 is neither in %s/../lib/halfwarp nor in a build tree around %s",
+                    own ? own : "?", own ? own : "?");
+}
