@@ -12,7 +12,7 @@
 /* The folders of one layout, relative to the executable's; only the first need not exist to tell
  * the layouts apart: the driver decides. */
 typedef struct layout {
-    const char *folders[4]; /* of libraries, the driver's first */
+    const char *folders[5]; /* of libraries, the driver's first; ends with NULL */
     const char *takeover, *ptxrun;
 } layout;
 
@@ -20,7 +20,7 @@ static const layout layouts[] = {
     { { "../lib/halfwarp" },
       "../lib/halfwarp/libhalfwarp-takeover.so",
       "../lib/halfwarp/halfwarp-ptxrun" },
-    { { "../driver", "../runtime/so13", "../runtime/so12" },
+    { { "../driver", "../runtime/so13", "../runtime/so12", "../takeover" },
       "../takeover/libhalfwarp-takeover.so",
       "ptxrun/halfwarp-ptxrun" },
 };
@@ -86,15 +86,16 @@ int cli_environment_make(cli *c, cli_environment *e)
         if (!driver)
             continue;
         const char *folders = place(c, own, l->folders[0]);
-        for (size_t k = 1; k < HW_COUNTOF(l->folders) && l->folders[k]; k++) {
+        for (size_t k = 1; l->folders[k]; k++) {
             const char *more = place(c, own, l->folders[k]);
             if (more)
                 folders = hw_arena_printf(c->arena, "%s:%s", folders, more);
         }
         set(e, "LD_LIBRARY_PATH", folders, true);
         const char *takeover = place(c, own, l->takeover);
-        if (takeover)
-            set(e, "LD_PRELOAD", takeover, true);
+        if (takeover) /* LD_PRELOAD separates by blanks too: such a path is found by its name */
+            set(e, "LD_PRELOAD", strchr(takeover, ' ') ? strrchr(takeover, '/') + 1 : takeover,
+                true);
         e->ptxrun = place(c, own, l->ptxrun);
         return set_options(c, e);
     }
