@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment of libcuda.so.1: the variables of env.def, read once. */
+#include "driver.h"
+
+#include <stdlib.h>
+
+static const char *value_of(const char *variable, const char *fallback)
+{
+    const char *v = getenv(variable);
+    return v ? v : fallback;
+}
+
+void hw_cu_env_read(hw_cu_env *e)
+{
+#define ENV(member, variable, fallback, text) e->member = value_of(variable, fallback);
+#include "env.def"
+#undef ENV
+    if (!e->device[0])
+        e->device = HW_DEVICE_DEFAULT;
+}
+
+bool hw_cu_env_true(const char *value)
+{
+    return value[0] && strcmp(value, "0") != 0;
+}
+
+const char *hw_cu_cache_dir(hw_arena *a, const hw_cu_env *e)
+{
+    if (strcmp(e->cache, "off") == 0)
+        return NULL;
+    if (e->cache[0])
+        return e->cache;
+    const char *base = value_of("XDG_CACHE_HOME", "");
+    if (base[0] == '/')
+        return hw_arena_printf(a, "%s/halfwarp", base);
+    const char *home = value_of("HOME", "");
+    return home[0] == '/' ? hw_arena_printf(a, "%s/.cache/halfwarp", home) : NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A launch as a value (private): checked, its parameters packed. launch.c makes them, graph nodes
+ * keep them. */
+#ifndef HW_DRIVER_LAUNCH_H
+#define HW_DRIVER_LAUNCH_H
+
+#include "driver.h"
+
+typedef struct hw_cu_launch {
+    hw_cu_function *f; /* kind FUNCTION, of the stream's context */
+    uint32_t grid[3], block[3], dynamic, param_bytes;
+    bool cooperative;
+    uint8_t params[]; /* param_bytes */
+} hw_cu_launch;
+
+/* What an entry point was given. */
+typedef struct hw_cu_shape {
+    uint32_t grid[3], block[3], dynamic;
+    bool cooperative;
+} hw_cu_shape;
+
+/* Check everything against device and kernel, and pack; free() the result. */
+CUresult hw_cu_launch_new(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
+                          void **params, void **extra, hw_cu_launch **out);
+hw_cu_launch *hw_cu_launch_copy(const hw_cu_launch *l);
+/* Carry out now, on this thread: what a stream's task does. */
+hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault);
+
+/* capture.c: if s is capturing, the launch becomes a node, is taken, and *done is set. */
+CUresult hw_cu_capture_launch(hw_cu_stream *s, hw_cu_launch *l, bool *done);
+
+#endif
