@@ -38,7 +38,7 @@ int hw_not_supported(const char *function)
         seen[n_seen++] = function;
     pthread_mutex_unlock(&lock);
     if (!known)
-        fprintf(stderr, "halfwarp: %s is not supported\n", function);
+        fprintf(stderr, "halfwarp: %s is not supported yet (docs/coverage-runtime.md)\n", function);
     return hw_note(hw_cudaErrorNotSupported);
 }
 
