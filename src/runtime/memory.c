@@ -185,7 +185,7 @@ HW_PER_THREAD(int, cudaMallocFromPoolAsync_ptsz,
 
 /* A call that is the driver's of the same meaning, once there is a context. */
 #define DRIVER_CALL(name, params, call) \
-    HW_PUBLIC int name params;          \
+    HW_EXPORT int name params;          \
     int name params                     \
     {                                   \
         HW_CUDA_TRY(hw_cudart_enter()); \

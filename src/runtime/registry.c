@@ -58,6 +58,11 @@ static void *new_object(size_t size)
     return p;
 }
 
+#ifdef HW_CUDART_STATIC
+/* Tells the takeover library that a stripped program's static runtime is this one. */
+__attribute__((section(".halfwarp_cudart"), used)) static const char mark[] = HW_VERSION;
+#endif
+
 /* ---- loading; the lock is held ---- */
 
 static int locate(hw_variable *v)

@@ -18,14 +18,21 @@
 #include "driver_api.h"
 #include "hw_base.h"
 
+/* In the archive the functions belong to the program that links it, as NVIDIA's do. */
+#ifdef HW_CUDART_STATIC
+#define HW_EXPORT __attribute__((visibility("hidden")))
+#else
+#define HW_EXPORT HW_PUBLIC
+#endif
+
 /* Define an exported function together with its prototype. */
 #define HW_CUDA(type, name, ...)      \
-    HW_PUBLIC type name(__VA_ARGS__); \
+    HW_EXPORT type name(__VA_ARGS__); \
     type name(__VA_ARGS__)
 
 /* name_ptsz or name_ptds: the same with stream 0 meaning the calling thread's own stream. */
 #define HW_PER_THREAD(type, name, params, args) \
-    HW_PUBLIC type name params;                 \
+    HW_EXPORT type name params;                 \
     type name params                            \
     {                                           \
         return args;                            \

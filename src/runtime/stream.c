@@ -5,7 +5,7 @@
 
 /* name(params) calls the driver's function; name_ptsz does the same on the thread's own stream. */
 #define PLAIN(name, params, call)       \
-    HW_PUBLIC int name params;          \
+    HW_EXPORT int name params;          \
     int name params                     \
     {                                   \
         HW_CUDA_TRY(hw_cudart_enter()); \
@@ -13,7 +13,7 @@
     }
 #define ON_STREAM(name, params, call)   \
     PLAIN(name, params, call)           \
-    HW_PUBLIC int name##_ptsz params;   \
+    HW_EXPORT int name##_ptsz params;   \
     int name##_ptsz params              \
     {                                   \
         stream = hw_per_thread(stream); \

@@ -6,7 +6,7 @@
 #define CUDART(name, kind, status, chapter) CUDART_##status(name)
 #define CUDART_done(name)
 #define CUDART_unsupported(name)        \
-    HW_PUBLIC int name(void);           \
+    HW_EXPORT int name(void);           \
     int name(void)                      \
     {                                   \
         return hw_not_supported(#name); \

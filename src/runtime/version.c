@@ -191,12 +191,12 @@ HW_CUDA(int, cudaMemAdvise, const void *p, size_t n, int advice, hw_cudaMemLocat
 
 #if HW_CUDART_MAJOR == 12
 /* Names that runtime 13 no longer has. */
-HW_PUBLIC int cudaDeviceSynchronize(void);
-HW_PUBLIC int cudaDeviceReset(void);
-HW_PUBLIC int cudaDeviceGetLimit(size_t *value, int limit);
-HW_PUBLIC int cudaDeviceSetLimit(int limit, size_t value);
-HW_PUBLIC int cudaDeviceGetCacheConfig(int *config);
-HW_PUBLIC int cudaDeviceSetCacheConfig(int config);
+HW_EXPORT int cudaDeviceSynchronize(void);
+HW_EXPORT int cudaDeviceReset(void);
+HW_EXPORT int cudaDeviceGetLimit(size_t *value, int limit);
+HW_EXPORT int cudaDeviceSetLimit(int limit, size_t value);
+HW_EXPORT int cudaDeviceGetCacheConfig(int *config);
+HW_EXPORT int cudaDeviceSetCacheConfig(int config);
 
 HW_CUDA(int, cudaThreadSynchronize, void)
 {

@@ -109,6 +109,8 @@ static void read_sections(const file *f, hw_object *o)
         const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
         if (strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0)
             o->has_device_code = true;
+        else if (strcmp(name, ".halfwarp_cudart") == 0)
+            o->is_ours = true;
         else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
             o->is_dynamic |= names_registration(&t);
         else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t))
@@ -122,7 +124,7 @@ bool hw_object_read(const char *path, hw_object *out)
     file f = { 0 };
     out->n_symbols = 0;
     out->runtime = HW_RUNTIME_13;
-    out->has_device_code = out->is_dynamic = false;
+    out->has_device_code = out->is_dynamic = out->is_ours = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;

@@ -85,7 +85,7 @@ static void look_at(const struct link_map *m)
     bool main_program = !m->l_name || !m->l_name[0];
     const char *path = main_program ? "/proc/self/exe" : m->l_name;
     extent e = { .map = m };
-    if (!hw_object_read(path, &object))
+    if (!hw_object_read(path, &object) || object.is_ours)
         return;
     if (object.n_symbols) {
         if (!dl_iterate_phdr(find_extent, &e) ||

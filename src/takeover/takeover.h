@@ -45,6 +45,7 @@ typedef struct hw_object {
     size_t n_symbols;
     int runtime;          /* which of ours it needs */
     bool has_device_code; /* a fatbin section */
+    bool is_ours;         /* linked with our libcudart_static.a: nothing to do */
     bool is_dynamic;      /* refers to a shared runtime, or is one */
 } hw_object;
 

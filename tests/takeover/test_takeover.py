@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs and plugins with a static CUDA runtime of their own, over a fake driver.
 Arguments: nvcc, a C compiler, folder of the fake libcuda.so.1, our libcudart.so.13, the takeover
-library."""
+library, our libcudart_static.a."""
 import os
 import subprocess
 import sys
 import tempfile
 
-NVCC, CC, FAKE, CUDART, TAKEOVER = sys.argv[1:6]
+NVCC, CC, FAKE, CUDART, TAKEOVER, STATIC = sys.argv[1:7]
 HERE = os.path.dirname(os.path.abspath(__file__))
 passed = failed = 0
 
@@ -73,6 +73,17 @@ def stripped(dir):
     check("stripped with shared runtime", r.returncode == 0 and not r.stderr, r.stderr)
 
 
+def relinked(dir):
+    """With our archive the program needs no takeover, and gets no message when stripped."""
+    build(NVCC, f"-L{os.path.dirname(STATIC)}", f"{HERE}/app.cu", "-o", f"{dir}/relinked", "-ldl")
+    for name in ("relinked", "relinked stripped"):
+        for preload in (TAKEOVER, ""):
+            r = run(f"{dir}/relinked", LD_PRELOAD=preload)
+            check(f"{name}, {preload}", r.returncode == 0 and len(launches(r)) == 2 and not r.stderr,
+                  f"{r.returncode} {r.stdout} {r.stderr}")
+        build("strip", f"{dir}/relinked")
+
+
 def others(dir):
     """Programs without CUDA are left alone."""
     for command in (["/bin/sh", "-c", "echo hello; ls / | wc -l"], ["/bin/true"],
@@ -86,7 +97,7 @@ def others(dir):
 
 def main():
     with tempfile.TemporaryDirectory() as dir:
-        for part in (plugins, stripped, others):
+        for part in (plugins, stripped, relinked, others):
             part(dir)
     print(f"{passed} passed, {failed} failed")
     return failed != 0
