@@ -44,6 +44,7 @@ static void skip_comment(ptx_parser *p)
         }
         p->line += *p->at++ == '\n';
     }
+    p->quiet = false; /* nothing can be read after it: must be said even while skipping */
     ptx_error(p, open, HW_E_SYNTAX, "comment is not closed");
     p->stop = true;
 }
@@ -144,22 +145,31 @@ static void lex_pattern(ptx_parser *p, const char *end)
     p->at = end;
 }
 
-static void lex_decimal_float(ptx_parser *p)
+static const char *skip_digits(const ptx_parser *p, const char *s)
 {
-    const char *s = p->at;
     while (s < p->end && is(*s, C_DIGIT))
         s++;
+    return s;
+}
+
+/* e+12; an e without digits belongs to something else */
+static const char *skip_exponent(const ptx_parser *p, const char *s)
+{
+    if (s >= p->end || (*s | 0x20) != 'e')
+        return s;
+    const char *e = s + 1;
+    if (e < p->end && (*e == '+' || *e == '-'))
+        e++;
+    const char *end = skip_digits(p, e);
+    return end > e ? end : s;
+}
+
+static void lex_decimal_float(ptx_parser *p)
+{
+    const char *s = skip_digits(p, p->at);
     if (s < p->end && *s == '.')
-        for (s++; s < p->end && is(*s, C_DIGIT);)
-            s++;
-    if (s < p->end && (*s | 0x20) == 'e') {
-        const char *e = s + 1;
-        if (e < p->end && (*e == '+' || *e == '-'))
-            e++;
-        if (e < p->end && is(*e, C_DIGIT))
-            for (s = e; s < p->end && is(*s, C_DIGIT);)
-                s++;
-    }
+        s = skip_digits(p, s + 1);
+    s = skip_exponent(p, s);
     char text[64];
     size_t n = (size_t)(s - p->at);
     if (name_end(s, p->end) != s || n >= sizeof text) {
@@ -365,7 +375,7 @@ hw_str ptx_lex_opcode(ptx_parser *p)
     return (hw_str){ begin, (size_t)(s - begin) };
 }
 
-void ptx_skip_braces(ptx_parser *p)
+bool ptx_skip_braces(ptx_parser *p)
 {
     uint32_t depth = 0;
     while (p->t.kind != PTX_T_END) {
@@ -373,15 +383,9 @@ void ptx_skip_braces(ptx_parser *p)
         depth -= ptx_is(p, '}');
         ptx_next(p);
         if (depth == 0)
-            return;
+            return true;
     }
-}
-
-void ptx_skip_line(ptx_parser *p)
-{
-    uint32_t line = p->t.line;
-    while (p->t.kind != PTX_T_END && p->t.line == line)
-        ptx_next(p);
+    return false;
 }
 
 ptx_place ptx_here(const ptx_parser *p)

@@ -165,8 +165,7 @@ bool ptx_expect(ptx_parser *p, int punct, const char *where);
 bool ptx_follows_colon(const ptx_parser *p); /* a ':' (not '::') stands after t */
 /* The current name and the .modifiers that follow it, as written in one run; moves past them. */
 hw_str ptx_lex_opcode(ptx_parser *p);
-void ptx_skip_braces(ptx_parser *p); /* t is '{': to after its '}' */
-void ptx_skip_line(ptx_parser *p);
+bool ptx_skip_braces(ptx_parser *p); /* t is '{': to after its '}'; false: there is none */
 ptx_place ptx_here(const ptx_parser *p);
 
 /* ---- names.c ---- */

@@ -166,23 +166,33 @@ static bool parse_name(ptx_parser *p, ptx_operand *out)
     return true;
 }
 
+static bool parse_base(ptx_parser *p, ptx_operand *base)
+{
+    *base = (ptx_operand){ .component = -1, .place = ptx_here(p) };
+    if (p->t.kind != PTX_T_NAME) {
+        if (!parse_constant(p, base))
+            return false;
+        return base->kind == PTX_O_INT || ptx_error(p, base->place, HW_E_SYNTAX,
+                                                    "an address cannot be a floating-point number");
+    }
+    if (!parse_name(p, base))
+        return false;
+    if (base->kind == PTX_O_ADDRESS)
+        return ptx_error(p, base->place, HW_E_SYNTAX, "an element stands without further brackets");
+    if (base->kind == PTX_O_REG && (ptx_is(p, '+') || ptx_is(p, '-')))
+        return parse_offset(p, &base->offset);
+    return true;
+}
+
 /* [base+offset, further...], t is after the '[' */
 static bool parse_address(ptx_parser *p, ptx_operand *out)
 {
     size_t mark = p->stack.len;
-    ptx_operand base = { .component = -1, .place = ptx_here(p) };
-    bool is_name = p->t.kind == PTX_T_NAME;
-    bool ok = is_name ? parse_name(p, &base) : parse_constant(p, &base);
-    if (ok && is_name && base.kind == PTX_O_REG && (ptx_is(p, '+') || ptx_is(p, '-')))
-        ok = parse_offset(p, &base.offset);
-    if (ok && base.kind == PTX_O_ADDRESS)
-        ok = ptx_error(p, base.place, HW_E_SYNTAX, "an element stands without further brackets");
-    if (ok && base.kind == PTX_O_FLOAT)
-        ok = ptx_error(p, base.place, HW_E_SYNTAX, "an address cannot be a floating-point number");
+    ptx_operand item;
+    bool ok = parse_base(p, &item);
     if (ok)
-        hw_vec_push(p->scratch, &p->stack, base);
+        hw_vec_push(p->scratch, &p->stack, item);
     while (ok && ptx_accept(p, ',')) {
-        ptx_operand item;
         ok = ptx_parse_operand(p, &item);
         if (ok)
             hw_vec_push(p->scratch, &p->stack, item);
@@ -200,6 +210,8 @@ static bool parse_address(ptx_parser *p, ptx_operand *out)
 static bool parse_negated(ptx_parser *p, ptx_operand *out)
 {
     ptx_next(p);
+    if (p->t.kind != PTX_T_NAME)
+        return ptx_fail(p, "expected a predicate after '!', found %s", ptx_token_text(p));
     if (!parse_name(p, out))
         return false;
     if (out->kind != PTX_O_REG)

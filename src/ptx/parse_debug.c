@@ -108,11 +108,13 @@ bool ptx_parse_file(ptx_parser *p)
 
 /* ---- .section ---- */
 
-static void skip_section(ptx_parser *p)
+static bool skip_section(ptx_parser *p)
 {
+    ptx_place open = ptx_here(p);
     p->quiet = true;
-    ptx_skip_braces(p);
+    bool closed = ptx_skip_braces(p);
     p->quiet = false;
+    return closed || ptx_error(p, open, HW_E_SYNTAX, "the section has no closing brace");
 }
 
 /* The bytes of .debug_str, with the labels that mark its strings; t is the '{'. */
@@ -152,8 +154,7 @@ bool ptx_parse_section(ptx_parser *p)
         return ptx_fail(p, "expected '{' after the section's name, found %s", ptx_token_text(p));
     if (strings)
         return parse_strings(p);
-    skip_section(p);
-    return true;
+    return skip_section(p);
 }
 
 static int by_label(const void *a, const void *b)

@@ -114,6 +114,13 @@ static bool parse_masked(ptx_parser *p, init *in, uint64_t at_byte)
            ptx_expect(p, ')', "after the mask's symbol");
 }
 
+static uint64_t pattern_of(const ptx_const *c, const init *in, bool bit_type)
+{
+    if (!c->is_float || !bit_type || in->width == 8 || c->is_single)
+        return ptx_const_bits(c, in->s->type);
+    return ptx_const_bits(c, in->width == 4 ? PTX_F32 : PTX_F16);
+}
+
 static bool parse_number(ptx_parser *p, init *in, uint64_t at_byte)
 {
     ptx_type t = in->s->type;
@@ -130,10 +137,7 @@ static bool parse_number(ptx_parser *p, init *in, uint64_t at_byte)
         return ptx_error(p, at, HW_E_SYNTAX, "initial value is %s, the variable %s",
                          c.is_float ? "a floating-point number" : "an integer",
                          float_type ? "a floating-point type" : "an integer type");
-    uint64_t bits = ptx_const_bits(&c, t);
-    if (c.is_float && bit_type && in->width < 8 && !c.is_single)
-        bits = ptx_const_bits(&c, in->width == 4 ? PTX_F32 : PTX_F16);
-    return put_bytes(p, in, at_byte, bits);
+    return put_bytes(p, in, at_byte, pattern_of(&c, in, bit_type));
 }
 
 static bool parse_value(ptx_parser *p, init *in, uint64_t at_byte)
@@ -195,8 +199,7 @@ bool ptx_parse_init(ptx_parser *p, ptx_symbol *s, uint64_t *dims, uint32_t ndims
     if (is_opaque(s->type)) { /* { addr_mode_0 = wrap, ... }: the driver sets these */
         if (!ptx_is(p, '{'))
             return ptx_fail(p, "expected '{', found %s", ptx_token_text(p));
-        ptx_skip_braces(p);
-        return true;
+        return ptx_skip_braces(p) || ptx_fail(p, "the initial value has no closing brace");
     }
     init in = { .s = s, .width = ptx_type_bits(s->type) / 8, .ndims = ndims };
     memcpy(in.dims, dims, ndims * sizeof *dims);
