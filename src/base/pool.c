@@ -85,6 +85,8 @@ static void *thread_main(void *arg)
 static void start(hw_pool *p, unsigned want)
 {
     sigset_t all, old;
+    if (p->started >= want)
+        return;
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);

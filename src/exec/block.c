@@ -69,11 +69,11 @@ void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
     release_if_complete(b, id);
 }
 
-static void wait_at(hw_block *b, uint32_t w)
+/* Anything but a plain barrier of the whole block. */
+static void wait_counted(hw_block *b, uint32_t w, uint32_t id)
 {
     hw_frame *f = &b->frames[w];
-    uint32_t id = f->bar_id;
-    hw_barrier *bar = barrier_at(f, id);
+    hw_barrier *bar = &b->bar[id];
     if (f->bar_kind != HW_BAR_SYNC) {
         bar->value = combined(bar, f);
         bar->kind = f->bar_kind;
@@ -83,6 +83,27 @@ static void wait_at(hw_block *b, uint32_t w)
     b->runnable &= ~(UINT64_C(1) << w);
     b->awaited |= UINT64_C(1) << id;
     release_if_complete(b, id);
+}
+
+static inline void wait_at(hw_block *b, uint32_t w)
+{
+    hw_frame *f = &b->frames[w];
+    uint32_t id = f->bar_id;
+    hw_barrier *bar = barrier_at(f, id);
+    if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind) {
+        wait_counted(b, w, id);
+        return;
+    }
+    uint64_t waiting = bar->waiting | UINT64_C(1) << w;
+    if (waiting != b->live) {
+        bar->waiting = waiting;
+        b->runnable &= ~(UINT64_C(1) << w);
+        b->awaited |= UINT64_C(1) << id;
+    } else {
+        bar->waiting = 0;
+        b->runnable = waiting;
+        b->awaited &= ~(UINT64_C(1) << id);
+    }
 }
 
 static void end_warp(hw_block *b, uint32_t w)
@@ -139,15 +160,17 @@ static void to_slow_variant(hw_block *b, uint32_t w)
 /* ---- the loop ---- */
 
 /* One turn of warp w. True: something moved on. */
-static bool turn(hw_block *b, uint32_t w)
+static inline bool turn(hw_block *b, uint32_t w)
 {
     b->worker->frame = &b->frames[w];
-    switch (b->code[w](&b->frames[w])) {
+    uint32_t status = b->code[w](&b->frames[w]);
+    if (status == HW_WARP_BARRIER) {
+        wait_at(b, w);
+        return true;
+    }
+    switch (status) {
     case HW_WARP_DONE:
         end_warp(b, w);
-        return true;
-    case HW_WARP_BARRIER:
-        wait_at(b, w);
         return true;
     case HW_WARP_DEOPT:
         to_slow_variant(b, w);

@@ -91,13 +91,13 @@ struct hw_worker {
 };
 
 struct hw_run {
-    hw_exec *x;
+    _Alignas(64) _Atomic uint64_t next; /* block; on a cache line of its own */
+    _Alignas(64) hw_exec *x;
     const hw_launch *l;
     const hw_code *code;
     const hw_code *_Atomic slow; /* the no_shapes variant, once needed */
     hw_variant variant;
     uint64_t nblocks, chunk;
-    _Atomic uint64_t next;
     uint32_t nthreads, nwarps;
     uint32_t shared_bytes;
     uint64_t local_stride;

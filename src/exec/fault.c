@@ -78,13 +78,20 @@ static void on_signal(int sig, siginfo_t *info, void *context)
     siglongjmp(k->escape, 1);
 }
 
+static bool is_ours(const struct sigaction *a)
+{
+    return (a->sa_flags & SA_SIGINFO) && a->sa_sigaction == on_signal;
+}
+
 void hw_fault_install(void)
 {
+    struct sigaction segv;
+    if (sigaction(SIGSEGV, NULL, &segv) == 0 && is_ours(&segv))
+        return; /* asked before each launch, so kept to one system call */
     pthread_mutex_lock(&install_lock);
     for (size_t i = 0; i < HW_COUNTOF(signals); i++) {
         struct sigaction now;
-        if (sigaction(signals[i], NULL, &now) != 0 ||
-            ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_signal))
+        if (sigaction(signals[i], NULL, &now) != 0 || is_ours(&now))
             continue;
         struct sigaction ours = { .sa_sigaction = on_signal,
                                   .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
@@ -116,6 +123,10 @@ static void alt_key_new(void)
 
 void hw_fault_thread_begin(void)
 {
+    static _Thread_local bool begun;
+    if (begun)
+        return;
+    begun = true;
     pthread_once(&alt_once, alt_key_new);
     stack_t now;
     if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))

@@ -82,11 +82,19 @@ static void give_room(hw_exec *x, hw_room *r)
 static void fill_tids(hw_run *r)
 {
     const uint32_t *n = r->l->block;
+    uint32_t x = 0, y = 0, z = 0;
     for (uint32_t t = 0; t < r->nwarps * HW_WARP_LANES; t++) {
         uint32_t *warp = r->tids + t / HW_WARP_LANES * 3 * HW_WARP_LANES, lane = t % HW_WARP_LANES;
-        warp[lane] = t % n[0];
-        warp[HW_WARP_LANES + lane] = t / n[0] % n[1];
-        warp[2 * HW_WARP_LANES + lane] = t / n[0] / n[1];
+        warp[lane] = x;
+        warp[HW_WARP_LANES + lane] = y;
+        warp[2 * HW_WARP_LANES + lane] = z;
+        if (++x == n[0]) {
+            x = 0;
+            if (++y == n[1]) {
+                y = 0;
+                z++;
+            }
+        }
     }
 }
 

@@ -108,20 +108,32 @@ static const char *parse_number(call *c, const char *s, int *out)
     return s;
 }
 
+static const char *parse_flags(const char *s, char flags[8])
+{
+    size_t n = 0;
+    for (; *s && strchr("-+ #0", *s); s++)
+        if (n < 6 && !strchr(flags, *s))
+            flags[n++] = *s;
+    return s;
+}
+
+/* A negative '*' means left-justified. */
+static void negative_width(spec *o)
+{
+    if (!strchr(o->flags, '-'))
+        o->flags[strlen(o->flags)] = '-';
+    o->width = o->width < -FIELD_MOST ? FIELD_MOST : -o->width;
+}
+
 /* s stands behind the '%'. Returns the place behind the conversion. */
 static const char *parse_spec(call *c, const char *s, spec *o)
 {
     *o = (spec){ .width = -1, .precision = -1 };
-    size_t flags = 0;
-    for (; *s && strchr("-+ #0", *s); s++)
-        if (flags + 1 < sizeof o->flags && !strchr(o->flags, *s))
-            o->flags[flags++] = *s;
-    if (*s == '*' || (*s >= '0' && *s <= '9'))
+    s = parse_flags(s, o->flags);
+    if (*s == '*' || (*s >= '0' && *s <= '9')) {
         s = parse_number(c, s, &o->width);
-    if (o->width < -1) { /* a negative '*' means left-justified */
-        if (!strchr(o->flags, '-'))
-            o->flags[flags] = '-';
-        o->width = o->width < -FIELD_MOST ? FIELD_MOST : -o->width;
+        if (o->width < 0)
+            negative_width(o);
     }
     if (*s == '.') {
         s = parse_number(c, s + 1, &o->precision);
