@@ -123,6 +123,11 @@ struct hw_run {
 
 struct hw_stream_set;
 
+typedef struct hw_estimate {
+    const hw_code *code;
+    double block_ns;
+} hw_estimate;
+
 struct hw_exec {
     const hw_device *dev;
     hw_mem *mem;
@@ -138,6 +143,7 @@ struct hw_exec {
     uint64_t slots_base, slots_end, slots_next; /* shared memory */
     uint64_t slot_bytes, slot_stride;
     uint64_t last_gridid;
+    hw_estimate estimates[256]; /* by a hash of the code's address */
     hw_heap heap;
     struct hw_stream_set *streams;
 };

@@ -217,13 +217,16 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
 static void add_near(text *t, uint64_t addr)
 {
     const uint64_t near = UINT64_C(1) << 20;
-    hw_mem_info below, above;
+    hw_mem_info below, above, freed;
     hw_mem_near(addr, &below, &above);
     uint64_t past = below.size ? addr - (below.base + below.size) : UINT64_MAX;
     uint64_t before = above.size ? above.base - addr : UINT64_MAX;
     if (below.size && addr - below.base < below.size)
         add(t, " (inside a %llu-byte %s at 0x%llx)", (ull)below.size, kind_words(below.kind),
             (ull)below.base);
+    else if (hw_mem_find_freed(addr, &freed))
+        add(t, " (byte %llu of a %llu-byte %s that has been freed)", (ull)(addr - freed.base),
+            (ull)freed.size, kind_words(freed.kind));
     else if (past <= before && past < near)
         add(t, " (%llu bytes past the end of a %llu-byte %s at 0x%llx)", (ull)past, (ull)below.size,
             kind_words(below.kind), (ull)below.base);

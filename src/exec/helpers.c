@@ -33,8 +33,29 @@ static void bad_address(hw_frame *f, uint64_t addr, uint32_t bytes, uint32_t loc
         hw_raise_address(f, HW_F_ILLEGAL_ADDRESS, loc, addr);
 }
 
+/* Lanes that have left the spin loop wait for the others at its end; one of them has the lock. */
+_Noreturn static void livelock(hw_frame *f, uint32_t loc)
+{
+    uint32_t spin = f->bar_lanes & f->lanes, wait = f->lanes & ~f->bar_lanes;
+    int spinning = __builtin_popcount(spin), waiting = __builtin_popcount(wait);
+    if (waiting == 0)
+        hw_raise(f, HW_F_LIVELOCK, loc, "SIMT livelock: %d lanes spin and none can leave the loop",
+                 spinning);
+    if (waiting == 1)
+        hw_raise(f, HW_F_LIVELOCK, loc,
+                 "SIMT livelock: %d lanes spin while lane %d waits for them to leave the loop; it "
+                 "probably holds the lock",
+                 spinning, __builtin_ctz(wait));
+    hw_raise(f, HW_F_LIVELOCK, loc,
+             "SIMT livelock: %d lanes spin while %d others, the first of them lane %d, wait for "
+             "them to leave the loop; one of those probably holds the lock",
+             spinning, waiting, __builtin_ctz(wait));
+}
+
 static void fault(hw_frame *f, uint32_t status, uint32_t loc)
 {
+    if (status == HW_F_LIVELOCK)
+        livelock(f, loc);
     hw_status s = status > HW_OK && status < HW_STATUS_COUNT ? (hw_status)status : HW_F_TRAP;
     hw_raise(f, s, loc, "%s", "");
 }

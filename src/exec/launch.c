@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 enum { WORKSPACE_BYTES = 64, LOCAL_ALIGN = 16 };
-/* Blocks of a kernel that never waits are handed out in chunks when there are many. */
+/* Blocks of a kernel that never waits for other blocks are handed out in chunks when there are many. */
+static const double WORTH_WAKING_NS = 10000;
 enum { CHUNKS_A_WORKER = 32, CHUNK_MOST = 64 };
 
 static uint64_t round_up(uint64_t x, uint64_t to)
@@ -133,6 +134,35 @@ static void fill_proto(hw_run *r, uint64_t gridid)
         fill_workspace(r);
 }
 
+/* ---- how long a block takes, by experience ---- */
+
+static hw_estimate *estimate_of(hw_exec *x, const hw_code *c)
+{
+    return &x->estimates[(uintptr_t)c / 64 % HW_COUNTOF(x->estimates)];
+}
+
+/* One worker, the caller, when waking others would take longer than the whole launch. */
+static unsigned choose_workers(const hw_run *r)
+{
+    hw_exec *x = r->x;
+    unsigned n = hw_pool_workers(x->pool);
+    pthread_mutex_lock(&x->lock);
+    const hw_estimate *e = estimate_of(x, r->code);
+    if (e->code == r->code && e->block_ns * (double)r->nblocks < WORTH_WAKING_NS)
+        n = 1;
+    pthread_mutex_unlock(&x->lock);
+    return n < r->nblocks ? n : (unsigned)r->nblocks;
+}
+
+static void learn(hw_run *r, uint64_t ns)
+{
+    hw_exec *x = r->x;
+    pthread_mutex_lock(&x->lock);
+    *estimate_of(x, r->code) =
+        (hw_estimate){ .code = r->code, .block_ns = (double)ns * r->nworkers / (double)r->nblocks };
+    pthread_mutex_unlock(&x->lock);
+}
+
 static hw_status set_sizes(hw_run *r, hw_diag *d)
 {
     const hw_launch *l = r->l;
@@ -151,11 +181,10 @@ static hw_status set_sizes(hw_run *r, hw_diag *d)
     if (r->local_stride == 0)
         r->local_stride = LOCAL_ALIGN;
     r->stack_bytes = c->stack_bytes + (c->recursive ? (size_t)stack * HW_WARP_LANES : 0);
-    r->nworkers = hw_pool_workers(r->x->pool);
-    if (r->nworkers > r->nblocks)
-        r->nworkers = (unsigned)r->nblocks;
+    r->nworkers = choose_workers(r);
     uint64_t chunk = r->nblocks / ((uint64_t)r->nworkers * CHUNKS_A_WORKER);
-    r->chunk = c->suspends || chunk == 0 ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+    bool single = c->spins || l->cooperative || chunk == 0;
+    r->chunk = single ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
     return HW_OK;
 }
 
@@ -309,11 +338,13 @@ hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_dia
     hw_run r = { .x = x, .l = l, .stop_from = UINT64_MAX };
     pthread_mutex_init(&r.lock, NULL);
     hw_status s = set_up(&r, d);
+    uint64_t start = hw_now_ns();
     if (s == HW_OK && x->o.timeout_ms)
         s = run_watched(&r, d);
     else if (s == HW_OK)
         hw_pool_run(x->pool, r.nworkers, hw_worker_main, &r);
     if (s == HW_OK) {
+        learn(&r, hw_now_ns() - start);
         print_all(&r);
         s = outcome(&r, fault, d);
     }

@@ -54,6 +54,8 @@ hw_status hw_mem_set_tag(hw_mem *m, uint64_t addr, void *tag);
 bool hw_mem_find(uint64_t addr, hw_mem_info *out);
 /* The allocations just below (or around) and above addr, of any device; size 0: none. */
 void hw_mem_near(uint64_t addr, hw_mem_info *below, hw_mem_info *above);
+/* The latest freed allocation that contained addr, if it is among the last few: for messages. */
+bool hw_mem_find_freed(uint64_t addr, hw_mem_info *out);
 /* Whole of [addr, addr+size) inside one allocation or registration? */
 bool hw_mem_contains(uint64_t addr, uint64_t size);
 /* Make whole pages inside an allocation inaccessible (guards within an arena), or accessible again.

@@ -16,6 +16,8 @@ struct hw_mem {
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static hw_table allocations, registrations;
 static uint64_t last_id;
+static hw_mem_info freed[256]; /* a ring; `frees` counts all */
+static uint64_t frees;
 /* Grows with each change of the registrations, so that threads can remember the last one they hit.
  */
 static _Atomic uint64_t registered_version = 1;
@@ -60,6 +62,7 @@ static void drop(hw_table *t, hw_record *r)
         atomic_fetch_add(&registered_version, 1);
     else
         hw_range_release(&r->place);
+    freed[frees++ % HW_COUNTOF(freed)] = r->info;
     if (is_counted(r->info.kind))
         r->info.owner->used -= rounded(r->info.size);
     free(r);
@@ -172,6 +175,21 @@ void hw_mem_near(uint64_t addr, hw_mem_info *below, hw_mem_info *above)
     *below = i > 0 ? allocations.ptr[i - 1]->info : (hw_mem_info){ 0 };
     *above = i < allocations.len ? allocations.ptr[i]->info : (hw_mem_info){ 0 };
     pthread_rwlock_unlock(&lock);
+}
+
+bool hw_mem_find_freed(uint64_t addr, hw_mem_info *out)
+{
+    bool found = false;
+    pthread_rwlock_rdlock(&lock);
+    uint64_t oldest = frees > HW_COUNTOF(freed) ? frees - HW_COUNTOF(freed) : 0;
+    for (uint64_t i = frees; !found && i-- > oldest;) {
+        const hw_mem_info *f = &freed[i % HW_COUNTOF(freed)];
+        found = addr - f->base < f->size;
+        if (found)
+            *out = *f;
+    }
+    pthread_rwlock_unlock(&lock);
+    return found;
 }
 
 hw_status hw_mem_close(hw_mem *m, uint64_t addr, uint64_t size, bool closed)

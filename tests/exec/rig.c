@@ -67,7 +67,7 @@ hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const u
         l.block[i] = s.block[i] ? s.block[i] : 1;
     }
     r->code.run = fn;
-    r->code.suspends = s.suspends;
+    r->code.suspends = r->code.spins = s.suspends;
     return hw_exec_launch(r->x, &l, &r->fault, NULL);
 }
 

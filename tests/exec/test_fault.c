@@ -55,7 +55,8 @@ static void an_access_past_an_allocation_is_told(void **state)
     assert_non_null(strstr(r->fault.text, "block (0,2,0), among threads (0,2,0) to (15,3,0)"));
     still_works(r);
     assert_int_equal(hw_mem_free(r->mem, a), HW_OK);
-    assert_int_equal(RUN(r, k_store, s, a), HW_F_ILLEGAL_ADDRESS);
+    assert_int_equal(RUN(r, k_store, s, a + 4), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(strstr(r->fault.text, "byte 4 of a 400-byte allocation that has been freed"));
     still_works(r);
     rig_free(r);
 }
@@ -212,6 +213,29 @@ static void the_lowest_block_is_the_one_reported(void **state)
     }
 }
 
+/* What generated code does when lanes of a warp wait for each other on a device whose lanes cannot
+ * make progress on their own: lane 4 has the lock and waits for the others to leave the loop. */
+static uint32_t k_livelock(hw_frame *f)
+{
+    f->bar_lanes = f->lanes & ~16u;
+    f->call->fault(f, HW_F_LIVELOCK, 1);
+    return HW_WARP_DONE;
+}
+
+static void a_livelock_says_who_spins(void **state)
+{
+    (void)state;
+    static const hw_wir_loc locs[] = { { 0 }, { .file = "lock.cu", .line = 3 } };
+    rig *r = rig_new(2, NULL);
+    r->code.locs = locs;
+    r->code.n_locs = 2;
+    assert_int_equal(RUN(r, k_livelock, ((rig_shape){ .block = { 32 } }), 0), HW_F_LIVELOCK);
+    assert_non_null(strstr(r->fault.text, "SIMT livelock: 31 lanes spin while lane 4 waits for "
+                                          "them"));
+    assert_non_null(strstr(r->fault.text, "at lock.cu:3"));
+    rig_free(r);
+}
+
 /* ---- the host's stack ---- */
 
 static uint32_t deep(uint64_t left)
@@ -331,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_fault_before_a_barrier_ends_the_launch),
         cmocka_unit_test(a_fault_stops_spinning_blocks),
         cmocka_unit_test(the_lowest_block_is_the_one_reported),
+        cmocka_unit_test(a_livelock_says_who_spins),
         cmocka_unit_test(endless_recursion_is_a_stack_overflow),
         cmocka_unit_test(a_launch_that_never_ends_can_be_timed_out),
         cmocka_unit_test(the_programs_handler_gets_its_own_faults),

@@ -131,8 +131,12 @@ static void free_wants_a_base_once(void **state)
     assert_int_equal(hw_mem_free(m, a + 8), HW_E_INVALID);
     assert_int_equal(hw_mem_free(other, a), HW_E_INVALID);
     assert_int_equal(hw_mem_free(m, 0), HW_E_INVALID);
+    hw_mem_info info;
     assert_int_equal(hw_mem_free(m, a), HW_OK);
     assert_int_equal(hw_mem_free(m, a), HW_E_INVALID);
+    assert_true(hw_mem_find_freed(a + 4095, &info));
+    assert_int_equal(info.base, a);
+    assert_int_equal(info.size, 4096);
     hw_mem_free_all(m);
     hw_mem_free_all(other);
 }
