@@ -100,7 +100,8 @@ static hw_status check_literal(const checker *c, const ptx_operand *o, ptx_type 
     bool is_int = o->kind == PTX_O_INT;
     bool fits =
         is_int ? a == PTX_CL_BITS || a == PTX_CL_UNSIGNED || a == PTX_CL_SIGNED || a == PTX_CL_PRED
-               : want == PTX_F32 || want == PTX_F64;
+               : want == PTX_F32 || want == PTX_F64 ||
+                     (a == PTX_CL_BITS && ptx_types[want].bits == (o->is_single ? 32 : 64));
     if (fits)
         return HW_OK;
     return wrong(c, o, "%s where .%s is expected", kind_text(o), ptx_types[want].text);

@@ -419,7 +419,10 @@ static bool parse_instruction(ptx_parser *p)
     if (p->form->is_call)
         note_call(p, &i);
     hw_vec_push(p->scratch, &p->insns, i);
-    return ptx_expect(p, ';', "after the instruction");
+    if (ptx_expect(p, ';', "after the instruction"))
+        return true;
+    p->insns.ptr[index].opcode.len = 0; /* one error is enough */
+    return false;
 }
 
 /* ---- labels ---- */
