@@ -96,7 +96,7 @@ static hw_wir_val read_literal(const ptx_operand *o, ptx_type t)
         }
         return hw_wir_imm(bits);
     }
-    if (o->is_single) {
+    if (o->is_single && t == PTX_F64) { /* in a .b32 it is the pattern itself */
         uint64_t bits;
         double v = o->value;
         memcpy(&bits, &v, sizeof bits);
