@@ -329,14 +329,28 @@ void hw_run_stop(hw_run *r, uint64_t from_block)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Is this fault the one to report? The lowest block's is, but one that was merely stopped gives way.
+ */
+static bool is_better(const hw_run *r, const hw_raised *e, uint64_t index)
+{
+    if (r->fault.status == HW_OK)
+        return true;
+    if (e->status == HW_F_TIMEOUT || r->fault.status == HW_F_TIMEOUT)
+        return r->fault.status == HW_F_TIMEOUT &&
+               (e->status != HW_F_TIMEOUT || index < r->fault_block);
+    return index < r->fault_block;
+}
+
 void hw_fault_keep(hw_worker *k)
 {
     hw_run *r = k->run;
     uint64_t index = atomic_load(&k->current->index);
+    if (k->raised.status == HW_F_TIMEOUT && !atomic_load(&r->timed_out))
+        return; /* stopped because of a fault elsewhere */
     hw_fault fault;
     fill(&fault, k);
     pthread_mutex_lock(&r->lock);
-    if (r->fault.status == HW_OK || index < r->fault_block) {
+    if (is_better(r, &k->raised, index)) {
         r->fault = fault;
         r->fault_block = index;
         free(r->assert_text);

@@ -36,7 +36,7 @@ static void bad_address(hw_frame *f, uint64_t addr, uint32_t bytes, uint32_t loc
 /* Lanes that have left the spin loop wait for the others at its end; one of them has the lock. */
 _Noreturn static void livelock(hw_frame *f, uint32_t loc)
 {
-    uint32_t spin = f->bar_lanes & f->lanes, wait = f->lanes & ~f->bar_lanes;
+    uint32_t spin = f->spin_mask & f->lanes, wait = f->lanes & ~f->spin_mask;
     int spinning = __builtin_popcount(spin), waiting = __builtin_popcount(wait);
     if (waiting == 0)
         hw_raise(f, HW_F_LIVELOCK, loc, "SIMT livelock: %d lanes spin and none can leave the loop",
@@ -56,6 +56,9 @@ static void fault(hw_frame *f, uint32_t status, uint32_t loc)
 {
     if (status == HW_F_LIVELOCK)
         livelock(f, loc);
+    if (status == HW_F_TIMEOUT) /* the code has seen the stop word */
+        hw_raise(f, HW_F_TIMEOUT, loc, "the launch did not end within %llu ms and was stopped",
+                 (unsigned long long)block_of(f)->x->o.timeout_ms);
     hw_status s = status > HW_OK && status < HW_STATUS_COUNT ? (hw_status)status : HW_F_TRAP;
     hw_raise(f, s, loc, "%s", "");
 }

@@ -196,7 +196,7 @@ void hw_worker_main(void *run, unsigned index)
     /* Each fault comes back here; blocks below it are then carried on with. */
     if (sigsetjmp(k->escape, 0) != 0) {
         k->in_code = 0;
-        faulty = true;
+        faulty |= k->raised.status != HW_F_TIMEOUT;
         fp_leave(fp);
         hw_fault_keep(k);
         k->current->busy = false;

@@ -165,6 +165,7 @@ static uint32_t k_spin_inside(hw_frame *f)
         f->call->fault(f, HW_F_TRAP, 0);
     while (!stop_asked(f))
         ;
+    f->call->fault(f, HW_F_TIMEOUT, 1); /* as generated loops do */
     return HW_WARP_DONE;
 }
 
@@ -217,7 +218,7 @@ static void the_lowest_block_is_the_one_reported(void **state)
  * make progress on their own: lane 4 has the lock and waits for the others to leave the loop. */
 static uint32_t k_livelock(hw_frame *f)
 {
-    f->bar_lanes = f->lanes & ~16u;
+    f->spin_mask = f->lanes & ~16u;
     f->call->fault(f, HW_F_LIVELOCK, 1);
     return HW_WARP_DONE;
 }
@@ -276,7 +277,10 @@ static uint32_t k_for_ever(hw_frame *f)
 static void a_launch_that_never_ends_can_be_timed_out(void **state)
 {
     (void)state;
+    static const hw_wir_loc locs[] = { { 0 }, { .ptx_line = 40 } };
     rig *r = rig_new(2, &(hw_exec_options){ .timeout_ms = 100 });
+    r->code.locs = locs;
+    r->code.n_locs = 2;
     rig_shape s = { .grid = { 5 }, .block = { 32 }, .suspends = true };
     double start = seconds();
     assert_int_equal(RUN(r, k_for_ever, s, 0), HW_F_TIMEOUT);
@@ -285,6 +289,9 @@ static void a_launch_that_never_ends_can_be_timed_out(void **state)
     s.block[0] = 64;
     assert_int_equal(RUN(r, k_spin_inside, ((rig_shape){ .grid = { 3 }, .block = { 32 } }), 0),
                      HW_F_TIMEOUT);
+    assert_non_null(strstr(r->fault.text,
+                           "did not end within 100 ms and was stopped; kernel kernel "
+                           "at line 40 of its PTX, block (0,0,0)"));
     assert_true(seconds() - start < 2.0);
     still_works(r);
     rig_free(r);
