@@ -136,16 +136,13 @@ typedef struct side {
     int type;
 } side;
 
-static int check_side(side *s, bool host, bool any)
+static int check_side(side *s, int memory_type)
 {
     array_desc d = { 0 };
     if (!s->array == !s->ptr.ptr)
         return hw_cudaErrorInvalidValue;
     s->element = 1;
-    s->type = s->array ? HW_MEMORY_ARRAY
-              : any    ? HW_MEMORY_UNIFIED
-              : host   ? HW_MEMORY_HOST
-                       : HW_MEMORY_DEVICE;
+    s->type = s->array ? HW_MEMORY_ARRAY : memory_type;
     return s->array ? array_info(s->array, &d, &s->element) : hw_cudaSuccess;
 }
 
@@ -179,17 +176,14 @@ static void put_target(hw_copy3d *c, const side *s)
 static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream_t stream,
                     bool async)
 {
-    bool any = kind == hw_cudaMemcpyDefault;
-    if (kind < hw_cudaMemcpyHostToHost || kind > hw_cudaMemcpyDefault)
+    if (!hw_kind_known(kind))
         return hw_cudaErrorInvalidMemcpyDirection;
     int error = hw_cudart_enter();
     if (error || !e.width || !e.height || !e.depth)
         return error;
-    bool from_host = kind == hw_cudaMemcpyHostToDevice || kind == hw_cudaMemcpyHostToHost;
-    bool to_host = kind == hw_cudaMemcpyDeviceToHost || kind == hw_cudaMemcpyHostToHost;
-    error = check_side(&src, from_host, any);
+    error = check_side(&src, hw_source_type(kind));
     if (!error)
-        error = check_side(&dst, to_host, any);
+        error = check_side(&dst, hw_target_type(kind));
     if (error)
         return error;
     size_t element = src.array ? src.element : dst.element;

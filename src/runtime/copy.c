@@ -11,6 +11,25 @@ static uint64_t address_of(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
+bool hw_kind_known(int kind)
+{
+    return kind >= hw_cudaMemcpyHostToHost && kind <= hw_cudaMemcpyDefault;
+}
+
+int hw_source_type(int kind)
+{
+    static const int types[] = { HW_MEMORY_HOST, HW_MEMORY_HOST, HW_MEMORY_DEVICE, HW_MEMORY_DEVICE,
+                                 HW_MEMORY_UNIFIED };
+    return types[kind];
+}
+
+int hw_target_type(int kind)
+{
+    static const int types[] = { HW_MEMORY_HOST, HW_MEMORY_DEVICE, HW_MEMORY_HOST, HW_MEMORY_DEVICE,
+                                 HW_MEMORY_UNIFIED };
+    return types[kind];
+}
+
 static int copy_sync(void *dst, const void *src, size_t n, int kind)
 {
     switch (kind) {
@@ -49,7 +68,7 @@ static int waited(int error, bool async, hw_cudaStream_t stream)
 int hw_copy_linear(void *dst, const void *src, size_t n, int kind, hw_cudaStream_t stream,
                    bool async)
 {
-    if (kind < hw_cudaMemcpyHostToHost || kind > hw_cudaMemcpyDefault)
+    if (!hw_kind_known(kind))
         return hw_cudaErrorInvalidMemcpyDirection;
     int error = hw_cudart_enter();
     if (error || n == 0)
@@ -83,16 +102,6 @@ HW_PER_THREAD(int, cudaMemcpyAsync_ptsz,
 
 /* ---- two dimensions ---- */
 
-static bool from_host(int kind)
-{
-    return kind == hw_cudaMemcpyHostToHost || kind == hw_cudaMemcpyHostToDevice;
-}
-
-static bool to_host(int kind)
-{
-    return kind == hw_cudaMemcpyHostToHost || kind == hw_cudaMemcpyDeviceToHost;
-}
-
 typedef struct plane {
     void *dst;
     size_t dst_pitch;
@@ -102,7 +111,7 @@ typedef struct plane {
 
 static int copy_plane(plane p, int kind, hw_cudaStream_t stream, bool async)
 {
-    if (kind < hw_cudaMemcpyHostToHost || kind > hw_cudaMemcpyDefault)
+    if (!hw_kind_known(kind))
         return hw_cudaErrorInvalidMemcpyDirection;
     int error = hw_cudart_enter();
     if (error || !p.width || !p.height)
@@ -111,17 +120,12 @@ static int copy_plane(plane p, int kind, hw_cudaStream_t stream, bool async)
         return hw_cudaErrorInvalidPitchValue;
     if (!p.dst || !p.src)
         return hw_cudaErrorInvalidValue;
-    bool any = kind == hw_cudaMemcpyDefault;
     hw_copy2d c = {
-        .src_type = any               ? HW_MEMORY_UNIFIED
-                    : from_host(kind) ? HW_MEMORY_HOST
-                                      : HW_MEMORY_DEVICE,
+        .src_type = hw_source_type(kind),
         .src_host = p.src,
         .src_device = address_of(p.src),
         .src_pitch = p.src_pitch,
-        .dst_type = any             ? HW_MEMORY_UNIFIED
-                    : to_host(kind) ? HW_MEMORY_HOST
-                                    : HW_MEMORY_DEVICE,
+        .dst_type = hw_target_type(kind),
         .dst_host = p.dst,
         .dst_device = address_of(p.dst),
         .dst_pitch = p.dst_pitch,

@@ -85,6 +85,10 @@ int hw_check_config(hw_dim3 grid, hw_dim3 block);
 int hw_runtime_version(void);
 
 /* ---- copy.c ---- */
+bool hw_kind_known(int kind);
+/* The driver's memory type of a copy's two sides. */
+int hw_source_type(int kind);
+int hw_target_type(int kind);
 int hw_copy_linear(void *dst, const void *src, size_t n, int kind, hw_cudaStream_t stream,
                    bool async);
 

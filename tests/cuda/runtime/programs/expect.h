@@ -6,7 +6,8 @@
 
 static int expect_failed;
 
-static inline void expect_(long long got, long long want, const char *what, const char *file, int line)
+static inline void expect_(long long got, long long want, const char *what, const char *file,
+                           int line)
 {
     if (got == want)
         return;
