@@ -36,10 +36,13 @@ typedef struct hw_codegen_api {
 extern const hw_codegen_api hw_codegen;
 
 /* C functions that generated code reaches by name; cold paths only (symbols.c). */
-void hw_jit_check_range(hw_frame *f, const uint64_t *addr, uint32_t lanes, uint32_t bytes,
-                        uint32_t loc);
-void hw_jit_check_shared(hw_frame *f, const uint64_t *addr, uint32_t lanes, uint32_t bytes,
-                         uint32_t loc);
+typedef struct hw_jit_piece {
+    int64_t offset; /* from the lane's address */
+    uint32_t bytes, loc;
+} hw_jit_piece;
+typedef void hw_jit_check_fn(hw_frame *f, const uint64_t *addr, uint32_t lanes,
+                             const hw_jit_piece *pieces, uint32_t n);
+hw_jit_check_fn hw_jit_check_range, hw_jit_check_shared;
 /* The address of an external symbol of generated code, or NULL. */
 void *hw_jit_symbol(hw_str name);
 

@@ -5,9 +5,8 @@
  * Blocks stand in the analysis's linear order. Lanes that branch to a block wait there: pend[block]
  * is a mask. After a divergent block control goes to the check of the next position; check k lets
  * the lanes waiting at block k run, if there are any, else goes on to check k + 1. So control always
- * continues at the first block, in order, with waiting lanes, and lanes meet again where paths join.
- * A loop is contiguous in the order: lanes that branch back wait at the header, and the check after
- * the loop's last block sends them there together.
+ * continues at the first block, in order, with waiting lanes (the order that the analysis assumes),
+ * and lanes meet again where paths join. Lanes that branch back run on at once.
  *
  * A block that is not `divergent` runs with all live lanes: nobody waits elsewhere, so its uniform
  * branches jump directly. Where all flows into a check surely meet at its block, the check tests
@@ -31,41 +30,37 @@ bool hwg_is_exit(const hw_gen *g, uint32_t b)
     return k->insns.len == 1 && ends && t->guard.kind != HW_V_REG;
 }
 
-static bool dominates(const hw_gen *g, uint32_t a, uint32_t b)
+static bool goes_back(const hw_gen *g)
 {
-    while (b != a && b != UINT32_MAX && g->an->position[b] > g->an->position[a])
-        b = g->an->idom[b];
-    return a == b;
+    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
+    for (uint32_t i = 0; i < w->ntargets; i++)
+        if (g->an->position[w->targets[i]] <= g->an->position[g->block])
+            return true;
+    return false;
 }
 
-/* The last position of the loop whose header is h, from the sources of its back edges. */
-static void find_loop_ends(hw_gen *g)
+static bool is_target(const hw_wir_block *w, uint32_t t)
 {
-    g->loop_end = HW_NEW_N(g->arena, uint32_t, g->an->nblocks);
-    for (uint32_t h = 0; h < g->an->nblocks; h++) {
-        g->loop_end[h] = UINT32_MAX;
-        if (g->an->position[h] == UINT32_MAX)
-            continue;
-        for (uint32_t k = 0; k < g->an->npreds[h]; k++) {
-            uint32_t a = g->an->preds[h][k], at = g->an->position[a];
-            if (at == UINT32_MAX || at < g->an->position[h] || !dominates(g, h, a))
-                continue;
-            if (g->loop_end[h] == UINT32_MAX || at > g->loop_end[h])
-                g->loop_end[h] = at;
-        }
-    }
+    for (uint32_t i = 0; i < w->ntargets; i++)
+        if (w->targets[i] == t)
+            return true;
+    return false;
 }
 
+/* Can block b send lanes off while others go elsewhere or wait? */
 static bool parts_lanes(const hw_gen *g, uint32_t b)
 {
-    return g->an->divergent[b] || g->an->divergent_branch[b] ||
-           terminator(g, b)->guard.kind == HW_V_REG;
+    const hw_wir_insn *t = terminator(g, b);
+    bool varying = t->nsrc && t->src[0].kind == HW_V_REG &&
+                   g->an->shape[t->src[0].reg].kind != HW_SHAPE_UNIFORM;
+    return g->an->divergent[b] || g->an->divergent_branch[b] || varying ||
+           t->guard.kind == HW_V_REG;
 }
 
 static void find_waits(hw_gen *g)
 {
     g->may_wait = HW_NEW_N(g->arena, bool, g->an->nblocks);
-    for (uint32_t k = 0; k < g->an->nblocks; k++) {
+    for (uint32_t k = 0; k < g->norder; k++) {
         uint32_t b = g->an->order[k];
         const hw_wir_block *w = &g->f->blocks.ptr[b];
         const hw_wir_insn *t = terminator(g, b);
@@ -137,19 +132,29 @@ static void enter(hw_gen *g, uint32_t t)
     LLVMBuildBr(g->b, g->body[GEN_MASKED][t]);
 }
 
-/* After lanes were sent off: control goes to the first of them. Edges back to what is no loop's
- * header (irreducible graphs) are followed at once. */
+/* Where the lanes waiting at b are let run; control comes here only if there are some. */
+static hw_lb take_label(hw_gen *g, uint32_t b)
+{
+    if (!g->take[b])
+        g->take[b] = hwg_block(g, "take");
+    return g->take[b];
+}
+
+/* After lanes were sent off: control goes to the first of them in the order. */
 static void dispatch(hw_gen *g)
 {
     const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     uint32_t here = g->an->position[g->block];
-    for (uint32_t i = 0; i < w->ntargets; i++) {
-        uint32_t t = w->targets[i], at = g->an->position[t];
-        bool looped = g->loop_end[t] != UINT32_MAX && g->loop_end[t] >= here;
-        if (at > here || looped || hwg_is_exit(g, t))
+    for (uint32_t at = 0; at <= here && goes_back(g); at++) {
+        uint32_t t = g->an->order[at];
+        if (!is_target(w, t) || hwg_is_exit(g, t))
             continue;
+        if (w->ntargets == 1) {
+            LLVMBuildBr(g->b, take_label(g, t));
+            return;
+        }
         hw_lb next = hwg_block(g, "on");
-        LLVMBuildCondBr(g->b, nonzero(g, get(g, g->pend[t])), g->check[at], next);
+        LLVMBuildCondBr(g->b, nonzero(g, get(g, g->pend[t])), take_label(g, t), next);
         hwg_at(g, next);
     }
     LLVMBuildBr(g->b, g->check[here + 1]);
@@ -303,15 +308,6 @@ static void end_trap(hw_gen *g, const hw_wir_insn *in)
     hwg_fault(g, in->imm ? (unsigned)in->imm : HW_F_TRAP, in->loc);
 }
 
-static bool goes_back(const hw_gen *g)
-{
-    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
-    for (uint32_t i = 0; i < w->ntargets; i++)
-        if (g->an->position[w->targets[i]] <= g->an->position[g->block])
-            return true;
-    return false;
-}
-
 /* Every loop can be stopped from outside (interrupt, time limit, a fault elsewhere). */
 static void look_at_stop(hw_gen *g, uint32_t loc)
 {
@@ -334,6 +330,7 @@ void hwg_terminator(hw_gen *g, const hw_wir_insn *in)
     if (goes_back(g)) {
         look_at_stop(g, in->loc);
         hwg_spin(g, in);
+        g->exec = hwg_executing(g, in);
     }
     end[in->op](g, in);
 }
@@ -356,77 +353,54 @@ static uint32_t merge(uint32_t a, uint32_t b)
     return a == FLOW_NONE ? b : b == FLOW_NONE || a == b ? a : FLOW_MIXED;
 }
 
-/* Let the lanes waiting at b (mask m) run; in FULL code if they are all. */
-static void take(hw_gen *g, uint32_t b, hw_lv m)
+/* Let the lanes waiting at b run; in FULL code if they are all. */
+static void take(hw_gen *g, uint32_t b)
 {
+    bool back_to_full = !g->an->divergent[b] || g->an->loop_header[b] == b;
+    hw_lv m = get(g, g->an->divergent[b] ? g->pend[b] : g->live);
     if (g->pend[b])
         set(g, g->pend[b], hwg_k(g->i32, 0));
     set(g, g->mask_slot, m);
-    bool back_to_full = !g->an->divergent[b] || g->loop_end[b] != UINT32_MAX;
     if (g->fulls && back_to_full)
         LLVMBuildCondBr(g->b, all_lanes(g, m), g->body[GEN_FULL][b], g->body[GEN_MASKED][b]);
     else
         LLVMBuildBr(g->b, g->body[GEN_MASKED][b]);
 }
 
-static void test_waiting(hw_gen *g, uint32_t b)
-{
-    hw_lb yes = hwg_block(g, "take"), no = hwg_block(g, "pass");
-    hw_lv m = get(g, g->pend[b]);
-    LLVMBuildCondBr(g->b, nonzero(g, m), yes, no);
-    hwg_at(g, yes);
-    take(g, b, g->an->divergent[b] ? m : get(g, g->live));
-    hwg_at(g, no);
-}
-
+/* Every flow into this check meets at b. */
 static void surely(hw_gen *g, uint32_t b)
 {
-    if (g->exits_divergent) {
-        hw_lb some = hwg_block(g, "some");
-        LLVMBuildCondBr(g->b, nonzero(g, get(g, g->live)), some, g->done);
-        hwg_at(g, some);
-    }
-    take(g, b, get(g, g->live));
-}
-
-/* Loops whose last block stands just before position k, innermost first: their headers come later
- * in the order the deeper they are. */
-static void test_loops(hw_gen *g, uint32_t k)
-{
-    for (uint32_t i = k; i-- > 0;) {
-        uint32_t h = g->an->order[i];
-        if (g->loop_end[h] + 1 == k && g->loop_end[h] != UINT32_MAX && g->pend[h])
-            test_waiting(g, h);
-    }
+    if (g->exits_divergent)
+        LLVMBuildCondBr(g->b, nonzero(g, get(g, g->live)), take_label(g, b), g->done);
+    else
+        LLVMBuildBr(g->b, take_label(g, b));
 }
 
 static void checks(hw_gen *g)
 {
-    uint32_t n = g->an->nblocks, flow = FLOW_NONE;
-    bool *ends_loop = HW_NEW_N(g->arena, bool, n + 1);
-    for (uint32_t b = 0; b < n; b++)
-        if (g->loop_end[b] != UINT32_MAX)
-            ends_loop[g->loop_end[b] + 1] = true;
+    uint32_t n = g->norder, flow = FLOW_NONE;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t b = g->an->order[k];
         if (k && parts_lanes(g, g->an->order[k - 1]))
             flow = merge(flow, meeting(g, g->an->order[k - 1]));
         hwg_at(g, g->check[k]);
-        if (ends_loop[k])
-            test_loops(g, k);
         if (!g->an->divergent[b] && flow == b) {
             surely(g, b);
             flow = FLOW_NONE;
-            continue;
+        } else if (g->pend[b]) {
+            LLVMBuildCondBr(g->b, nonzero(g, get(g, g->pend[b])), take_label(g, b),
+                            g->check[k + 1]);
+        } else {
+            LLVMBuildBr(g->b, g->check[k + 1]);
         }
-        if (g->pend[b])
-            test_waiting(g, b);
-        LLVMBuildBr(g->b, g->check[k + 1]);
     }
     hwg_at(g, g->check[n]);
-    if (ends_loop[n])
-        test_loops(g, n);
     LLVMBuildBr(g->b, g->done);
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        if (g->take[b]) {
+            hwg_at(g, g->take[b]);
+            take(g, b);
+        }
 }
 
 /* ---- bodies ---- */
@@ -440,8 +414,10 @@ static void body(hw_gen *g, uint32_t b, int version)
     hwg_at(g, g->body[version][b]);
     hwg_set_mask(g);
     hwg_groups(g, b);
-    for (g->index = 0; g->index + 1 < w->insns.len && g->failed == HW_OK; g->index++)
+    for (g->index = 0; g->index + 1 < w->insns.len && g->failed == HW_OK; g->index++) {
+        hwg_arrival(g);
         hwg_insn(g, &w->insns.ptr[g->index]);
+    }
     if (g->failed != HW_OK)
         return;
     const hw_wir_insn *t = &w->insns.ptr[g->index];
@@ -452,9 +428,9 @@ static void body(hw_gen *g, uint32_t b, int version)
 
 static void make_labels(hw_gen *g)
 {
-    uint32_t n = g->an->nblocks;
+    uint32_t n = g->norder;
     for (int v = 0; v < GEN_VERSIONS; v++) {
-        g->body[v] = HW_NEW_N(g->arena, hw_lb, n);
+        g->body[v] = HW_NEW_N(g->arena, hw_lb, g->an->nblocks);
         for (uint32_t k = 0; k < n; k++)
             if (v == GEN_MASKED || g->fulls)
                 g->body[v][g->an->order[k]] = hwg_block(g, v == GEN_FULL ? "full" : "body");
@@ -467,11 +443,11 @@ static void make_labels(hw_gen *g)
 void hwg_blocks(hw_gen *g)
 {
     g->pend = HW_NEW_N(g->arena, hw_lv, g->an->nblocks);
+    g->take = HW_NEW_N(g->arena, hw_lb, g->an->nblocks);
     make_labels(g);
-    find_loop_ends(g);
     find_waits(g);
     for (int v = 0; v < GEN_VERSIONS; v++)
-        for (uint32_t k = 0; k < g->an->nblocks && g->failed == HW_OK; k++)
+        for (uint32_t k = 0; k < g->norder && g->failed == HW_OK; k++)
             if (v == GEN_MASKED || g->fulls)
                 body(g, g->an->order[k], v);
     if (g->failed == HW_OK)

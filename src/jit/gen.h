@@ -48,22 +48,29 @@ typedef struct hw_gen_index {
     uint32_t stamp; /* valid if equal to gen.stamp */
 } hw_gen_index;
 
-/* Accesses of one block through one unchanged address register, checked together. */
+/* Accesses of one block through one unchanged address register, checked together at the first. */
 typedef struct hw_gen_group {
     int64_t lo, hi; /* least byte offset, greatest end offset */
-    uint32_t align;
-    bool checked; /* an earlier access of the group did the check */
+    uint32_t align, n;
+    bool checked;
+    const hw_wir_insn *member[64];
 } hw_gen_group;
+
+typedef struct hw_gen_open { /* per register: the group still growing */
+    hw_gen_group *group;
+    uint32_t epoch;
+    bool shared;
+} hw_gen_open;
 
 /* A place where the warp may leave its code and come back: which registers are saved and where. */
 typedef struct hw_gen_point {
-    uint32_t id;             /* WIR instruction index + 1 */
-    uint32_t block, index;   /* registers live before this instruction are kept */
-    hw_wir_val except;       /* a register not to keep (the result of a barrier reduction) */
-    bool canonical;          /* all registers as whole vectors, for another variant to read */
-    hw_lb leave;             /* saves and returns; NULL until needed */
+    uint32_t id;               /* WIR instruction index + 1 */
+    uint32_t block, index;     /* the registers live before this instruction are kept */
+    hw_wir_val except;         /* but this one (the result of a barrier reduction) */
+    bool canonical;            /* whole vectors and S, R: for another variant to read */
+    uint32_t status;           /* what leaving returns */
+    hw_lb leave;               /* saves and returns; NULL: never left here */
     hw_lb go_on[GEN_VERSIONS]; /* where execution continues; NULL: not there */
-    hw_lv status;            /* what leave returns */
 } hw_gen_point;
 
 typedef struct hw_gen {
@@ -92,14 +99,17 @@ typedef struct hw_gen {
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
     hw_lv *pend;           /* per block: i32 alloca of waiting lanes, if any may wait */
     hw_lb *body[GEN_VERSIONS];
-    hw_lb *check;         /* per position in the order, [nblocks] = end */
+    hw_lb *check; /* per position in the order, and one for the end */
+    hw_lb *take;  /* per block: let the lanes waiting there run; NULL until needed */
     hw_lv once[sizeof(hw_frame) / 4]; /* frame fields that never change, loaded at entry */
-    hw_lv scratch;        /* alloca of 32 x 64 bit, for cold calls */
+    hw_lv scratch;    /* alloca of 32 x 64 bit, for cold calls */
+    hw_lv local_used; /* i64: local memory of a lane used by callers; NULL: the frame's */
     HW_VEC(hw_gen_point *) points;
+    hw_gen_point **point_of; /* per instruction */
+    const bool *deopts_to;   /* per instruction, in a no_shapes variant: warps may arrive here */
     bool *may_wait;  /* per block: some lanes may have to wait at it */
-    uint32_t *loop_end; /* per block: for a loop header, the last position of its loop */
+    uint32_t norder; /* blocks in the order */
     bool exits_divergent; /* lanes may end while others wait */
-    uint32_t save_bytes;
 
     /* where we are */
     uint32_t block, index; /* WIR block and instruction in it */
@@ -109,9 +119,10 @@ typedef struct hw_gen {
     const hw_wir_insn *in;
     uint32_t stamp;
     hw_gen_index *index_of; /* per register */
-    hw_gen_group *groups;   /* per instruction of the block: its group, or NULL */
-    hw_gen_group **group_of;
-    uint64_t *live_set;     /* scratch for liveness at a point */
+    hw_gen_group **group_of; /* per instruction of the block: its group, or NULL */
+    hw_gen_open *open;
+    uint32_t epoch;
+    hw_lv limit[2][8]; /* range limits by far, log2 of alignment; at entry */
     hw_status failed;       /* first error */
 } hw_gen;
 
@@ -159,6 +170,8 @@ void hwg_unlikely(hw_gen *g, hw_lv cond, hw_lb yes, hw_lb no);
 hw_lv hwg_frame(hw_gen *g, size_t offset, hw_lt t);         /* load a field of the frame */
 hw_lv hwg_frame_once(hw_gen *g, size_t offset, hw_lt t);    /* in the entry block: never changes */
 hw_lv hwg_frame_addr(hw_gen *g, size_t offset);
+/* Call a function of frame.call. */
+hw_lv hwg_callback(hw_gen *g, size_t offset, hw_lt type, hw_lv *a, unsigned n);
 hw_lv hwg_extern(hw_gen *g, const char *name, hw_lt type);  /* a function of symbols.c */
 
 /* ---- registers (regs.c) ---- */
@@ -170,33 +183,38 @@ hw_lanes hwg_uniform(hw_lv s);
 hw_lanes hwg_varying(hw_lv v);
 void hwg_write(hw_gen *g, hw_wir_val dst, hw_lanes x);      /* under the instruction's mask */
 void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x);    /* in all lanes */
+hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg);              /* its allocas */
 hw_lv hwg_src_vec(hw_gen *g, const hw_wir_insn *in, unsigned i);
 hw_lanes hwg_src(hw_gen *g, const hw_wir_insn *in, unsigned i);
 bool hwg_wanted(hw_wir_val dst);
 unsigned hwg_dst_type(const hw_gen *g, hw_wir_val dst);
 bool hwg_affine(hw_gen *g, const hw_wir_insn *in);          /* affine.c: true if done */
+void hwg_extremes(const int64_t *x, int64_t *lo, int64_t *hi);
 hw_lv hwg_first_lane(hw_gen *g, hw_lv mask);                /* i32 index of the lowest set bit */
 hw_lv hwg_last_lane(hw_gen *g, hw_lv mask);
 void hwg_fail(hw_gen *g, hw_status s, const char *fmt, ...) HW_PRINTF(3, 4);
 
 /* ---- instructions (ops.c) ---- */
 void hwg_insn(hw_gen *g, const hw_wir_insn *in);
+hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in); /* lanes of the block and guard */
 
 /* ---- control (flow.c), suspension (suspend.c), functions (function.c) ---- */
 void hwg_function(hw_gen *g, uint32_t index);
 void hwg_terminator(hw_gen *g, const hw_wir_insn *in);
+void hwg_spin(hw_gen *g, const hw_wir_insn *in); /* before a terminator that goes back */
 void hwg_blocks(hw_gen *g);                        /* all blocks of the function, and checks */
 void hwg_set_mask(hw_gen *g);                      /* g->mask of the current block and version */
 bool hwg_is_exit(const hw_gen *g, uint32_t block); /* nothing but an end of its lanes */
 void hwg_points_finish(hw_gen *g, hw_lb start);    /* the entry's switch, saves and restores */
-hw_gen_point *hwg_point(hw_gen *g, uint32_t block, uint32_t index); /* made once an id */
-void hwg_suspend(hw_gen *g, hw_gen_point *p, hw_lv status);         /* leave here, go on after */
-hw_lv hwg_function_shell(hw_gen *g, uint32_t index);
+hw_status hwg_module(hw_gen *g);
+void hwg_attributes(hw_gen *g, hw_lv fn);
 void hwg_fault(hw_gen *g, unsigned status, uint32_t loc);   /* emits a call and unreachable */
-void hwg_deopt(hw_gen *g, hw_lv ok);                        /* go on if ok, else deoptimise */
+void hwg_deopt(hw_gen *g, hw_lv ok); /* go on if ok, else deoptimise */
+void hwg_arrival(hw_gen *g);         /* where deoptimised warps come in, before an instruction */
 
 /* ---- memory (memory.c, atomic.c) ---- */
 void hwg_groups(hw_gen *g, uint32_t block);
+hw_lv hwg_scratch(hw_gen *g);
 void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, void *ctx), void *ctx);
 
 /* short names for LLVM's builders */

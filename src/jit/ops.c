@@ -13,7 +13,7 @@ const hw_gen_op hw_gen_ops[HW_W_COUNT] = {
 };
 
 /* The guard as a mask of lanes, combined with the block's. */
-static hw_lv executing(hw_gen *g, const hw_wir_insn *in)
+hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in)
 {
     if (in->guard.kind != HW_V_REG)
         return g->mask;
@@ -52,7 +52,7 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in)
 {
     const hw_gen_op *op = &hw_gen_ops[in->op];
     g->in = in;
-    g->exec = executing(g, in);
+    g->exec = hwg_executing(g, in);
     if (op->lane) {
         if (hwg_wanted(in->dst[0]) && !hwg_affine(g, in))
             lane_wise(g, in, op->lane);

@@ -33,6 +33,12 @@ static hw_lv slot(hw_gen *g, uint32_t reg)
     return r->slot;
 }
 
+hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg)
+{
+    slot(g, reg);
+    return g->regs[reg];
+}
+
 static hw_lv load_slot(hw_gen *g, hw_lv p)
 {
     return LLVMBuildLoad2(g->b, LLVMGetAllocatedType(p), p, "");
@@ -130,76 +136,6 @@ hw_lv hwg_last_lane(hw_gen *g, hw_lv mask)
 
 /* ---- writing ---- */
 
-static int64_t at(const int64_t *x, unsigned l)
-{
-    return x ? x[l] : 0;
-}
-
-/* Sign-extended low bits: shapes are compared in the register's width. */
-static int64_t narrow(int64_t x, unsigned bits)
-{
-    return bits >= 64 ? x : (int64_t)((uint64_t)x << (64 - bits)) >> (64 - bits);
-}
-
-/* The factor m with a = m * b lane by lane, or false. */
-static bool ratio(const int64_t *a, const int64_t *b, unsigned bits, int64_t *m)
-{
-    *m = 0;
-    for (unsigned l = 0; l < GEN_LANES && *m == 0; l++)
-        if (at(b, l) != 0 && at(a, l) % at(b, l) == 0)
-            *m = at(a, l) / at(b, l);
-    for (unsigned l = 0; l < GEN_LANES; l++)
-        if (narrow((int64_t)((uint64_t)*m * (uint64_t)at(b, l)), bits) != narrow(at(a, l), bits))
-            return false;
-    return true;
-}
-
-/* x said as S + to->c + to->d * R; false if that cannot be seen from the shapes. */
-static bool rebase(hw_gen *g, hw_lanes x, const hw_shape *to, unsigned bits, hw_lv *s, hw_lv *r)
-{
-    if (x.kind == HW_SHAPE_VARYING)
-        return false;
-    int64_t k = narrow(at(x.c, 0) - at(to->c, 0), bits), m = 0;
-    for (unsigned l = 1; l < GEN_LANES; l++)
-        if (narrow(at(x.c, l) - at(to->c, l), bits) != k)
-            return false;
-    if (x.d && !ratio(x.d, to->d, bits, &m))
-        return false;
-    *s = k ? b_add(g, x.s, hwg_klike(x.s, (uint64_t)k)) : x.s;
-    *r = NULL;
-    if (to->d)
-        *r = x.r ? b_mul(g, x.r, hwg_klike(x.r, (uint64_t)m)) : LLVMConstNull(LLVMTypeOf(x.s));
-    return true;
-}
-
-static hw_lv lane(hw_gen *g, hw_lv v, unsigned l)
-{
-    return LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, l, false), "");
-}
-
-/* S and R from lanes of a vector that is known to have the shape. */
-static bool solve(hw_gen *g, hw_lv v, const hw_shape *to, hw_lv *s, hw_lv *r)
-{
-    hw_lv v0 = lane(g, v, 0);
-    *r = NULL;
-    if (!to->d) {
-        *s = b_sub(g, v0, hwg_klike(v0, (uint64_t)at(to->c, 0)));
-        return true;
-    }
-    for (unsigned l = 1; l < GEN_LANES; l++) {
-        int64_t dd = to->d[l] - to->d[0];
-        if (dd != 1 && dd != -1)
-            continue;
-        hw_lv step = b_sub(g, lane(g, v, l), v0);
-        step = b_sub(g, step, hwg_klike(v0, (uint64_t)(at(to->c, l) - at(to->c, 0))));
-        *r = dd == 1 ? step : LLVMBuildNeg(g->b, step, "");
-        hw_lv off = b_mul(g, *r, hwg_klike(v0, (uint64_t)to->d[0]));
-        *s = b_sub(g, b_sub(g, v0, hwg_klike(v0, (uint64_t)at(to->c, 0))), off);
-        return true;
-    }
-    return false;
-}
-
 static void put(hw_gen *g, hw_lv p, hw_lv x, hw_lv keep_unless)
 {
     if (keep_unless)
@@ -232,17 +168,14 @@ static void write_varying(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv merge)
 
 static void write_affine(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv any)
 {
-    const hw_shape *to = &g->an->shape[reg];
-    unsigned type = g->f->regs.ptr[reg].type;
-    hw_lv s, r, p = slot(g, reg);
-    if (!rebase(g, x, to, hw_wir_bits((hw_wir_type)type), &s, &r) &&
-        !solve(g, hwg_vector(g, x, type), to, &s, &r)) {
+    hw_lv p = slot(g, reg);
+    if (x.kind == HW_SHAPE_VARYING) {
         hwg_fail(g, HW_E_INTERNAL, "a result does not have the shape of its register");
         return;
     }
-    put(g, p, s, any);
-    if (r)
-        put(g, g->regs[reg].slot_r, r, any);
+    put(g, p, x.s, any);
+    if (g->regs[reg].slot_r)
+        put(g, g->regs[reg].slot_r, x.r ? x.r : LLVMConstNull(LLVMTypeOf(x.s)), any);
 }
 
 static void write_reg(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv merge)
@@ -265,11 +198,21 @@ void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x)
     write_reg(g, reg, x, NULL);
 }
 
+static bool guarded(const hw_gen *g)
+{
+    return g->in->guard.kind == HW_V_REG;
+}
+
+static bool uniform_guard(const hw_gen *g)
+{
+    return g->an->shape[g->in->guard.reg].kind == HW_SHAPE_UNIFORM;
+}
+
 void hwg_write(hw_gen *g, hw_wir_val dst, hw_lanes x)
 {
     if (!hwg_wanted(dst))
         return;
-    bool guarded = g->in->guard.kind == HW_V_REG;
-    bool blend = g->version == GEN_MASKED && g->an->blend[g->an->first_insn[g->block] + g->index];
-    write_reg(g, dst.reg, x, guarded || blend ? g->exec : NULL);
+    bool blend = g->an->blend[g->an->first_insn[g->block] + g->index] &&
+                 (g->version == GEN_MASKED || guarded(g));
+    write_reg(g, dst.reg, x, blend || (guarded(g) && uniform_guard(g)) ? g->exec : NULL);
 }

@@ -210,12 +210,14 @@ hw_lv hwg_frame(hw_gen *g, size_t offset, hw_lt t)
 
 hw_lv hwg_frame_once(hw_gen *g, size_t offset, hw_lt t)
 {
-    if (!g->once[offset / 4]) {
+    /* a pointer's second half is free: there the same field is kept as a pointer */
+    hw_lv *slot = &g->once[offset / 4 + (t == g->ptr)];
+    if (!*slot) {
         hw_lb here = enter_entry(g);
-        g->once[offset / 4] = hwg_frame(g, offset, t);
+        *slot = hwg_frame(g, offset, t);
         LLVMPositionBuilderAtEnd(g->b, here);
     }
-    return g->once[offset / 4];
+    return *slot;
 }
 
 /* ---- blocks ---- */
