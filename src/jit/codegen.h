@@ -43,6 +43,9 @@ typedef struct hw_jit_piece {
 typedef void hw_jit_check_fn(hw_frame *f, const uint64_t *addr, uint32_t lanes,
                              const hw_jit_piece *pieces, uint32_t n);
 hw_jit_check_fn hw_jit_check_range, hw_jit_check_shared;
+/* Arithmetic in a rounding mode, for hosts without AVX-512: operands at mem, mem + 256, mem + 512;
+ * results replace the first. */
+void hw_jit_rounded(uint8_t *mem, uint32_t op, uint32_t round, uint32_t f64, uint32_t bytes);
 /* The address of an external symbol of generated code, or NULL. */
 void *hw_jit_symbol(hw_str name);
 

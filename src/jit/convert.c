@@ -57,21 +57,32 @@ static hw_lv int_to(hw_gen *g, hw_lv x, hw_lt elem, bool is_signed)
     return is_signed ? LLVMBuildSIToFP(g->b, x, t, "") : LLVMBuildUIToFP(g->b, x, t, "");
 }
 
-/* A 64-bit integer as a double rounded to odd: exact for what is narrower. */
+/* A 64-bit integer as the nearest double, and how that compares with it. */
+typedef struct nearest {
+    hw_lv f, above, below, negative;
+} nearest;
+
+static nearest to_double(hw_gen *g, hw_lv x, bool is_signed)
+{
+    nearest n = { .f = int_to(g, x, g->f64, is_signed) };
+    hw_lt types[] = { LLVMTypeOf(x), LLVMTypeOf(n.f) };
+    hw_lv back = hwg_intr(g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &n.f);
+    hw_lv end = hwg_kf(types[1], is_signed ? 9223372036854775808.0 : 18446744073709551616.0);
+    hw_lv past = b_fcmp(g, LLVMRealOGE, n.f, end);
+    n.above = b_or(g, past, b_icmp(g, is_signed ? LLVMIntSGT : LLVMIntUGT, back, x));
+    n.below = b_icmp(g, is_signed ? LLVMIntSLT : LLVMIntULT, back, x);
+    n.below = b_and(g, b_not(g, past), n.below);
+    n.negative = is_signed ? b_icmp(g, LLVMIntSLT, x, hwg_klike(x, 0)) : hwg_klike(past, 0);
+    return n;
+}
+
+/* Rounded to odd instead: rounding to a narrower type is then exact. */
 static hw_lv wide_odd(hw_gen *g, hw_lv x, bool is_signed)
 {
-    hw_lv f = int_to(g, x, g->f64, is_signed), b = hwg_bits(g, f);
-    hw_lt types[] = { LLVMTypeOf(x), LLVMTypeOf(f) };
-    hw_lv back = hwg_intr(g, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &f);
-    hw_lv end = hwg_kf(LLVMTypeOf(f), is_signed ? 9223372036854775808.0 : 18446744073709551616.0);
-    hw_lv past = b_fcmp(g, LLVMRealOGE, f, end);
-    hw_lv above = b_or(g, past, b_icmp(g, is_signed ? LLVMIntSGT : LLVMIntUGT, back, x));
-    hw_lv below = b_and(g, b_not(g, past), b_icmp(g, is_signed ? LLVMIntSLT : LLVMIntULT, back, x));
-    hw_lv negative = is_signed ? b_icmp(g, LLVMIntSLT, x, hwg_klike(x, 0)) : hwg_klike(above, 0);
-    hw_lv too_far = b_select(g, negative, below, above);
-    hw_lv inexact = b_or(g, above, below);
-    return hwg_as(g, b_or(g, b_sub(g, b, b_zext(g, too_far, g->i64)), b_zext(g, inexact, g->i64)),
-                  g->f64);
+    nearest n = to_double(g, x, is_signed);
+    hw_lv too_far = b_zext(g, b_select(g, n.negative, n.below, n.above), g->i64);
+    hw_lv inexact = b_zext(g, b_or(g, n.above, n.below), g->i64);
+    return hwg_as(g, b_or(g, b_sub(g, hwg_bits(g, n.f), too_far), inexact), g->f64);
 }
 
 /* An integer as a float to narrow from: exact, or rounded to odd. */
@@ -95,5 +106,6 @@ LANE(i2f)
     }
     if (hw_wir_bits((hw_wir_type)in->type) <= 32)
         return hwg_bits(g, int_to(g, a[0], g->f64, is_signed));
-    return hwg_i64_directed(g, a[0], is_signed, in->round);
+    nearest n = to_double(g, a[0], is_signed);
+    return hwg_directed(g, hwg_bits(g, n.f), n.above, n.below, n.negative, in->round);
 }

@@ -8,6 +8,8 @@
 #include "float.h"
 #include "ops.h"
 
+#include <stdio.h>
+
 static bool is_half(unsigned t)
 {
     return t == HW_T_F16 || t == HW_T_V2F16;
@@ -155,8 +157,7 @@ static hw_lv step(hw_gen *g, hw_lv bits, bool up)
 }
 
 /* Correct the nearest value's bits, given how it compares with the exact one. */
-static hw_lv directed(hw_gen *g, hw_lv bits, hw_lv above, hw_lv below, hw_lv negative,
-                      unsigned mode)
+hw_lv hwg_directed(hw_gen *g, hw_lv bits, hw_lv above, hw_lv below, hw_lv negative, unsigned mode)
 {
     hw_lv down = step(g, bits, false), up = step(g, bits, true);
     if (mode == HW_ROUND_M)
@@ -178,7 +179,7 @@ hw_lv hwg_narrow(hw_gen *g, hw_lv x, unsigned type, unsigned mode)
     if (hwg_elem(back) != hwg_elem(x))
         back = LLVMBuildFPExt(g->b, back, LLVMTypeOf(x), "");
     hw_lv negative = b_fcmp(g, LLVMRealOLT, x, hwg_kf(LLVMTypeOf(x), 0));
-    return directed(g, bits, b_fcmp(g, LLVMRealOGT, back, x), b_fcmp(g, LLVMRealOLT, back, x),
+    return hwg_directed(g, bits, b_fcmp(g, LLVMRealOGT, back, x), b_fcmp(g, LLVMRealOLT, back, x),
                     negative, mode);
 }
 

@@ -20,5 +20,7 @@ hw_lv hwg_fma(hw_gen *g, hw_lv a, hw_lv b, hw_lv c);
 hw_lv hwg_polynomial(hw_gen *g, hw_lv x, const double *c, unsigned n); /* c[0] x^(n-1) + ... */
 /* x rounded to type (F16, BF16, F32) in mode: the type's bits */
 hw_lv hwg_narrow(hw_gen *g, hw_lv x, unsigned type, unsigned mode);
+/* A nearest value's bits corrected, given how it compares with the exact value. */
+hw_lv hwg_directed(hw_gen *g, hw_lv bits, hw_lv above, hw_lv below, hw_lv negative, unsigned mode);
 
 #endif

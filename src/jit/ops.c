@@ -26,6 +26,59 @@ hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in)
     return b_and(g, g->mask, negated ? b_not(g, m) : m);
 }
 
+/* ---- addresses of the form base + extended 32-bit index * scale ---- */
+
+static hw_gen_index *known_index(hw_gen *g, hw_wir_val v)
+{
+    if (v.kind != HW_V_REG || g->index_of[v.reg].stamp != g->stamp)
+        return NULL;
+    return &g->index_of[v.reg];
+}
+
+static bool scaled(hw_gen *g, const hw_wir_insn *in, hw_gen_index *out)
+{
+    const hw_gen_index *k = known_index(g, in->src[0]);
+    if (!k || in->src[1].kind != HW_V_IMM || in->src[1].imm > 8 || !LLVMIsConstant(k->base))
+        return false;
+    *out = *k;
+    out->scale *= in->op == HW_W_SHL ? (int64_t)1 << in->src[1].imm : (int64_t)in->src[1].imm;
+    return out->scale != 0;
+}
+
+static bool moved(hw_gen *g, const hw_wir_insn *in, const hw_lanes *x, hw_gen_index *out)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const hw_gen_index *k = known_index(g, in->src[i]);
+        if (!k || x[1 - i].kind != HW_SHAPE_UNIFORM)
+            continue;
+        *out = *k;
+        out->base = b_add(g, k->base, x[1 - i].s);
+        return true;
+    }
+    return false;
+}
+
+/* After a varying 64-bit result was written: what it is made of, for gathers. */
+static void remember_index(hw_gen *g, const hw_wir_insn *in, const hw_lanes *x)
+{
+    hw_gen_index out = { 0 };
+    bool known = false;
+    if ((in->op == HW_W_SEXT || in->op == HW_W_ZEXT) && in->type == HW_T_I32) {
+        hw_lv v = hwg_vector(g, x[0], HW_T_I32);
+        out = (hw_gen_index){ hwg_k(g->i64, 0), v, 1, in->op == HW_W_SEXT, 0 };
+        known = true;
+    } else if (in->op == HW_W_MUL || in->op == HW_W_SHL) {
+        known = scaled(g, in, &out);
+    } else if (in->op == HW_W_ADD) {
+        known = moved(g, in, x, &out);
+    } else if (in->op == HW_W_MOV && known_index(g, in->src[0])) {
+        out = *known_index(g, in->src[0]);
+        known = true;
+    }
+    out.stamp = known ? g->stamp : 0;
+    g->index_of[in->dst[0].reg] = out;
+}
+
 static void lane_wise(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *fn)
 {
     hw_lanes x[8];
@@ -40,6 +93,8 @@ static void lane_wise(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *fn)
         a[i] = scalar ? x[i].s : hwg_vector(g, x[i], hwg_src_type(g, in, i));
     hw_lv r = fn(g, in, a);
     hwg_write(g, in->dst[0], scalar ? hwg_uniform(r) : hwg_varying(r));
+    if (!scalar && in->guard.kind != HW_V_REG && hwg_dst_type(g, in->dst[0]) == HW_T_I64)
+        remember_index(g, in, x);
 }
 
 /* Must the code be jumped over when no lane executes? Results of pure ones are just not kept. */
@@ -58,7 +113,10 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in)
             lane_wise(g, in, op->lane);
         return;
     }
-    HW_CHECK(op->whole);
+    if (!op->whole) {
+        hwg_fail(g, HW_E_UNSUPPORTED, "warp operation %s", hw_wir_ops[in->op].name);
+        return;
+    }
     if (in->guard.kind != HW_V_REG || !has_effect(in)) {
         op->whole(g, in);
         return;
