@@ -9,7 +9,8 @@
 #include "access.h"
 
 enum {
-    SPAN_MOST = 1 << 20, /* of a group and of the lanes' constants; the range's end keeps this free */
+    SPAN_MOST =
+        1 << 20, /* of a group and of the lanes' constants; the range's end keeps this free */
 };
 /* Any 32-bit index times 8 stays within this of its base; both ends of the range keep it free. */
 static const uint64_t FAR_SLACK = UINT64_C(1) << 35;
@@ -53,8 +54,8 @@ static void join(hw_gen_group *q, const hw_wir_insn *in, int64_t lo, int64_t hi,
 
 static bool groupable(const hw_wir_insn *in)
 {
-    bool moves = in->op == HW_W_LOAD || in->op == HW_W_STORE || in->op == HW_W_ATOM ||
-                 in->op == HW_W_RED;
+    bool moves =
+        in->op == HW_W_LOAD || in->op == HW_W_STORE || in->op == HW_W_ATOM || in->op == HW_W_RED;
     return moves && in->guard.kind != HW_V_REG && in->src[0].kind == HW_V_REG && !unchecked(in) &&
            in->imm % access_bytes(in) == 0;
 }
@@ -73,8 +74,7 @@ void hwg_groups(hw_gen *g, uint32_t block)
         if (groupable(in)) {
             hw_gen_open *o = &g->open[in->src[0].reg];
             int64_t lo = (int64_t)in->imm, hi = lo + access_bytes(in);
-            if (o->epoch != g->epoch || o->shared != in_shared(in) ||
-                !can_join(o->group, lo, hi)) {
+            if (o->epoch != g->epoch || o->shared != in_shared(in) || !can_join(o->group, lo, hi)) {
                 o->group = HW_NEW(g->arena, hw_gen_group);
                 o->epoch = g->epoch;
                 o->shared = in_shared(in);

@@ -48,10 +48,9 @@ static hw_status make_target(hw_gen *g, const hw_codegen_options *o)
         g->avx512 = has(features, "avx512f") && has(features, "avx512bw") &&
                     has(features, "avx512dq") && has(features, "avx512vl");
         g->avx512 |= o->cpu && strstr(o->cpu, "skylake-avx512");
-        g->tm = LLVMCreateTargetMachine(
-            target, triple, cpu, features,
-            g->v->tier ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone, LLVMRelocPIC,
-            LLVMCodeModelSmall);
+        g->tm = LLVMCreateTargetMachine(target, triple, cpu, features,
+                                        g->v->tier ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone,
+                                        LLVMRelocPIC, LLVMCodeModelSmall);
     }
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);

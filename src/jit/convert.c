@@ -95,10 +95,10 @@ static hw_lv widest(hw_gen *g, const hw_wir_insn *in, hw_lv x, bool is_signed)
 LANE(i2f)
 {
     bool is_signed = in->op == HW_W_I2F_S;
-    bool nearest = in->round == HW_ROUND_N || in->round == HW_ROUND_NA;
-    if (nearest && in->type2 == HW_T_F64)
+    bool to_nearest = in->round == HW_ROUND_N || in->round == HW_ROUND_NA;
+    if (to_nearest && in->type2 == HW_T_F64)
         return hwg_from_float(g, in, in->type2, int_to(g, a[0], g->f64, is_signed));
-    if (nearest && in->type2 == HW_T_F32)
+    if (to_nearest && in->type2 == HW_T_F32)
         return hwg_from_float(g, in, in->type2, int_to(g, a[0], g->f32, is_signed));
     if (in->type2 != HW_T_F64) {
         hw_lv x = widest(g, in, a[0], is_signed);

@@ -108,8 +108,12 @@ hw_span hw_entry_pack(hw_arena *a, const hw_entry_key *k, hw_span object, const 
     for (uint32_t i = 0; i < info->n_locs; i++) {
         const hw_wir_loc *l = &info->locs[i];
         size_t most = (size_t)info->n_locs * 2;
-        places[i] = (place){ text(&t, l->file, most), text(&t, l->function, most), l->line,
-                             l->column, l->ptx_line, l->inlined_at };
+        places[i] = (place){ text(&t, l->file, most),
+                             text(&t, l->function, most),
+                             l->line,
+                             l->column,
+                             l->ptx_line,
+                             l->inlined_at };
     }
     h.text_bytes = (uint32_t)t.bytes.len;
     h.object_bytes = object.len;
@@ -166,8 +170,10 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
     for (uint32_t i = 0; i < h.n_locs; i++) {
         place p;
         memcpy(&p, file.ptr + at + symbols + i * sizeof p, sizeof p);
-        l[i] = (hw_wir_loc){ text_at(words, h.text_bytes, p.file), p.line, p.column, p.ptx_line,
-                             p.inlined_at, text_at(words, h.text_bytes, p.function) };
+        l[i] = (hw_wir_loc){
+            text_at(words, h.text_bytes, p.file),    p.line, p.column, p.ptx_line, p.inlined_at,
+            text_at(words, h.text_bytes, p.function)
+        };
     }
     *info = (hw_code){ .save_bytes = h.save_bytes,
                        .stack_bytes = h.stack_bytes,

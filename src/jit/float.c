@@ -50,9 +50,8 @@ static hw_lv flush_bits(hw_gen *g, hw_lv bits, uint64_t exponent)
 static hw_lv flush(hw_gen *g, const hw_wir_insn *in, unsigned type, hw_lv bits)
 {
     static const uint64_t exponent[HW_T_COUNT] = {
-        [HW_T_F16] = 0x7c00,     [HW_T_V2F16] = 0x7c00,
-        [HW_T_BF16] = 0x7f80,    [HW_T_V2BF16] = 0x7f80,
-        [HW_T_F32] = 0x7f800000, [HW_T_F64] = UINT64_C(0x7ff0000000000000),
+        [HW_T_F16] = 0x7c00,    [HW_T_V2F16] = 0x7c00,   [HW_T_BF16] = 0x7f80,
+        [HW_T_V2BF16] = 0x7f80, [HW_T_F32] = 0x7f800000, [HW_T_F64] = UINT64_C(0x7ff0000000000000),
     };
     bool by_hand = in->flags & HW_I_FTZ && !(g->flush_all && type == HW_T_F32);
     /* .ftz of conversions between f32 and f64 means the f32 side only */
@@ -180,7 +179,7 @@ hw_lv hwg_narrow(hw_gen *g, hw_lv x, unsigned type, unsigned mode)
         back = LLVMBuildFPExt(g->b, back, LLVMTypeOf(x), "");
     hw_lv negative = b_fcmp(g, LLVMRealOLT, x, hwg_kf(LLVMTypeOf(x), 0));
     return hwg_directed(g, bits, b_fcmp(g, LLVMRealOGT, back, x), b_fcmp(g, LLVMRealOLT, back, x),
-                    negative, mode);
+                        negative, mode);
 }
 
 /* ---- operations in a rounding mode ---- */
@@ -285,9 +284,9 @@ static hw_lv operate(hw_gen *g, const hw_wir_insn *in, arith op, const hw_lv *a,
     return hwg_from_float(g, in, in->type, arithmetic(g, in, op, x, n));
 }
 
-#define ARITHMETIC(name, op, n)        \
-    LANE(name)                         \
-    {                                  \
+#define ARITHMETIC(name, op, n)          \
+    LANE(name)                           \
+    {                                    \
         return operate(g, in, op, a, n); \
     }
 ARITHMETIC(fadd, R_ADD, 2)
@@ -331,13 +330,12 @@ static uint64_t sign_mask(unsigned type)
 static hw_lv flush_whole(hw_gen *g, const hw_wir_insn *in, hw_lv bits)
 {
     /* sign operations are bit operations: MXCSR does not flush for them */
-    static const uint64_t exponent[HW_T_COUNT] = { [HW_T_F16] = 0x7c00,
-                                                   [HW_T_V2F16] = 0x7c00,
-                                                   [HW_T_F32] = 0x7f800000 };
+    static const uint64_t exponent[HW_T_COUNT] = {
+        [HW_T_F16] = 0x7c00, [HW_T_V2F16] = 0x7c00, [HW_T_F32] = 0x7f800000
+    };
     if (!(in->flags & HW_I_FTZ) || !exponent[in->type])
         return bits;
-    return unsplit(g, in->type,
-                   flush_bits(g, split(g, in->type, bits), exponent[in->type]));
+    return unsplit(g, in->type, flush_bits(g, split(g, in->type, bits), exponent[in->type]));
 }
 
 LANE(fneg)
@@ -363,8 +361,8 @@ LANE(fcopysign)
 static hw_lv canonical_nan(hw_gen *g, hw_lv x)
 {
     bool f64 = hwg_elem(x) == g->f64;
-    hw_lv bits = hwg_k(hwg_like(x, f64 ? g->i64 : g->i32),
-                       f64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff);
+    hw_lv bits =
+        hwg_k(hwg_like(x, f64 ? g->i64 : g->i32), f64 ? UINT64_C(0x7fffffffffffffff) : 0x7fffffff);
     return hwg_as(g, bits, hwg_elem(x));
 }
 
@@ -389,8 +387,8 @@ LANE(fminmax)
         r = b_select(g, b_and(g, xn, yn), nan, r);
     }
     if (in->flags & HW_I_XORSIGN) {
-        hw_lv b = hwg_bits(g, r), top = hwg_klike(b, hwg_elem(x) == g->f64 ? UINT64_C(1) << 63
-                                                                           : UINT64_C(1) << 31);
+        hw_lv b = hwg_bits(g, r),
+              top = hwg_klike(b, hwg_elem(x) == g->f64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31);
         r = hwg_as(g, b_or(g, b_and(g, b, b_not(g, top)), b_and(g, signs, top)), hwg_elem(x));
     }
     return hwg_from_float(g, in, in->type, r);
@@ -400,8 +398,8 @@ LANE(fminmax)
 
 static const char *rounder(unsigned mode)
 {
-    static const char *const names[] = { "llvm.roundeven", "llvm.trunc", "llvm.floor",
-                                         "llvm.ceil", "llvm.round" };
+    static const char *const names[] = { "llvm.roundeven", "llvm.trunc", "llvm.floor", "llvm.ceil",
+                                         "llvm.round" };
     return names[mode];
 }
 
@@ -444,12 +442,11 @@ LANE(fclass)
     hw_lv no_exponent = b_icmp(g, LLVMIntEQ, b_and(g, m, top), zero);
     hw_lv subnormal = b_and(g, no_exponent, b_icmp(g, LLVMIntNE, m, zero));
     hw_lv finite = b_icmp(g, LLVMIntULT, m, top), nan = b_icmp(g, LLVMIntUGT, m, top);
-    const hw_lv is[] = { finite,
-                         b_icmp(g, LLVMIntEQ, m, top),
-                         b_not(g, nan),
-                         nan,
-                         b_and(g, finite, b_not(g, subnormal)), /* zeros count as normal */
-                         subnormal };
+    const hw_lv is[] = {
+        finite,   b_icmp(g, LLVMIntEQ, m, top),          b_not(g, nan),
+        nan,      b_and(g, finite, b_not(g, subnormal)), /* zeros count as normal */
+        subnormal
+    };
     hw_lv r = hwg_klike(finite, 0);
     for (unsigned i = 0; i < HW_COUNTOF(is); i++)
         if (in->imm >> i & 1)

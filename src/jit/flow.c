@@ -324,7 +324,7 @@ static void look_at_stop(hw_gen *g, uint32_t loc)
 void hwg_terminator(hw_gen *g, const hw_wir_insn *in)
 {
     static void (*const end[HW_W_COUNT])(hw_gen *, const hw_wir_insn *) = {
-        [HW_W_BR] = end_br,           [HW_W_CBR] = end_cbr,         [HW_W_BRX] = end_brx,
+        [HW_W_BR] = end_br,           [HW_W_CBR] = end_cbr,        [HW_W_BRX] = end_brx,
         [HW_W_EXIT] = end_lanes_here, [HW_W_RET] = end_lanes_here, [HW_W_TRAP] = end_trap,
     };
     if (goes_back(g)) {

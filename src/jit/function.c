@@ -8,11 +8,10 @@ enum { MOST_INSNS_FOR_FULL = 600 };
 
 static void attribute(hw_gen *g, hw_lv fn, const char *name, const char *value)
 {
-    LLVMAttributeRef a =
-        value ? LLVMCreateStringAttribute(g->cx, name, (unsigned)strlen(name), value,
-                                          (unsigned)strlen(value))
-              : LLVMCreateEnumAttribute(g->cx, LLVMGetEnumAttributeKindForName(name, strlen(name)),
-                                        0);
+    LLVMAttributeRef a = value ? LLVMCreateStringAttribute(g->cx, name, (unsigned)strlen(name),
+                                                           value, (unsigned)strlen(value))
+                               : LLVMCreateEnumAttribute(
+                                     g->cx, LLVMGetEnumAttributeKindForName(name, strlen(name)), 0);
     LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
 }
 

@@ -4,7 +4,7 @@
  */
 #include "ops.h"
 
-#define UNUSED_IN  (void)in
+#define UNUSED_IN (void)in
 
 static unsigned bits_of(hw_lv v)
 {
@@ -12,10 +12,10 @@ static unsigned bits_of(hw_lv v)
 }
 
 /* ---- plain ones ---- */
-#define SIMPLE(name, fn)    \
-    LANE(name)              \
-    {                       \
-        UNUSED_IN;          \
+#define SIMPLE(name, fn)          \
+    LANE(name)                    \
+    {                             \
+        UNUSED_IN;                \
         return fn(g, a[0], a[1]); \
     }
 SIMPLE(and, b_and)
@@ -37,11 +37,11 @@ static hw_lv whole(hw_gen *g, hw_lv parts_value, hw_lv like)
     return b_bitcast(g, parts_value, LLVMTypeOf(like));
 }
 
-#define PARTED(name, expr)                                     \
-    LANE(name)                                                 \
-    {                                                          \
-        hw_lv x = parts(g, in, a[0]), y = parts(g, in, a[1]);  \
-        return whole(g, expr, a[0]);                           \
+#define PARTED(name, expr)                                    \
+    LANE(name)                                                \
+    {                                                         \
+        hw_lv x = parts(g, in, a[0]), y = parts(g, in, a[1]); \
+        return whole(g, expr, a[0]);                          \
     }
 PARTED(add, b_add(g, x, y))
 PARTED(sub, b_sub(g, x, y))

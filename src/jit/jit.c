@@ -114,8 +114,8 @@ static hw_status open_codegen(const hw_codegen_api **out, hw_diag *d)
     hw_status s = HW_OK;
     pthread_mutex_lock(&opening);
     if (!api) {
-        void *lib = find_library(path, sizeof path, &st) ? dlopen(path, RTLD_NOW | RTLD_LOCAL)
-                                                         : NULL;
+        void *lib =
+            find_library(path, sizeof path, &st) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         const hw_codegen_api *found = lib ? dlsym(lib, "hw_codegen") : NULL;
         if (found && found->abi == HW_CODEGEN_ABI)
             api = found;
@@ -187,8 +187,7 @@ static hw_code keep(hw_arena *a, const hw_code *c)
     for (uint32_t i = 0; i < c->n_locs; i++) {
         locs[i] = c->locs[i];
         if (locs[i].file)
-            locs[i].file =
-                hw_intern_name(names, hw_intern_id(names, hw_str_of(locs[i].file))).ptr;
+            locs[i].file = hw_intern_name(names, hw_intern_id(names, hw_str_of(locs[i].file))).ptr;
         if (locs[i].function)
             locs[i].function =
                 hw_intern_name(names, hw_intern_id(names, hw_str_of(locs[i].function))).ptr;

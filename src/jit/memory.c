@@ -106,8 +106,7 @@ static hw_lv load_same(hw_gen *g, const hw_access *a, hw_lv p, run r)
 {
     if (!hwg_all_execute(g) && r.n < GEN_LANES) {
         uint32_t lanes = ((r.n < 32 ? 1u << r.n : 0) - 1) << r.first;
-        hw_lv any = b_icmp(g, LLVMIntNE, b_and(g, g->exec, hwg_k(g->i32, lanes)),
-                           hwg_k(g->i32, 0));
+        hw_lv any = b_icmp(g, LLVMIntNE, b_and(g, g->exec, hwg_k(g->i32, lanes)), hwg_k(g->i32, 0));
         p = b_select(g, any, p, hwg_scratch(g));
     }
     return hwg_load(g, a->elem, p, a->unit);
@@ -430,16 +429,16 @@ static void store_uniform(hw_gen *g, const hw_access *a, const hw_lanes *values,
     }
 }
 
-static hw_lv interleave(hw_gen *g, const units *u, unsigned units, unsigned first, unsigned n)
+static hw_lv interleave(hw_gen *g, const units *u, unsigned each, unsigned first, unsigned n)
 {
     int idx[256];
     hw_lv x = u->u[0];
-    if (units == 1) {
+    if (each == 1) {
         for (unsigned l = 0; l < n; l++)
             idx[l] = (int)(first + l);
         return n == GEN_LANES ? x : hwg_shuffle(g, x, NULL, idx, n);
     }
-    for (unsigned k = 1; k < units; k++) { /* concatenate, then reorder once */
+    for (unsigned k = 1; k < each; k++) { /* concatenate, then reorder once */
         unsigned len = k * GEN_LANES;
         for (unsigned i = 0; i < (k + 1) * GEN_LANES; i++)
             idx[i] = (int)i;
@@ -452,9 +451,9 @@ static hw_lv interleave(hw_gen *g, const units *u, unsigned units, unsigned firs
         }
         x = hwg_shuffle(g, x, y, idx, (k + 1) * GEN_LANES);
     }
-    for (unsigned i = 0; i < n * units; i++)
-        idx[i] = (int)(i % units * GEN_LANES + first + i / units);
-    return hwg_shuffle(g, x, NULL, idx, n * units);
+    for (unsigned i = 0; i < n * each; i++)
+        idx[i] = (int)(i % each * GEN_LANES + first + i / each);
+    return hwg_shuffle(g, x, NULL, idx, n * each);
 }
 
 static bool all_step(const run *r, unsigned n)

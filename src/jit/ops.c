@@ -82,7 +82,7 @@ static void remember_index(hw_gen *g, const hw_wir_insn *in, const hw_lanes *x)
 static void lane_wise(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *fn)
 {
     hw_lanes x[8];
-    hw_lv a[8];
+    hw_lv a[8] = { 0 };
     bool scalar = true;
     HW_CHECK(in->nsrc <= HW_COUNTOF(x));
     for (unsigned i = 0; i < in->nsrc; i++) {

@@ -129,8 +129,8 @@ hw_lv hwg_first_lane(hw_gen *g, hw_lv mask)
 
 hw_lv hwg_last_lane(hw_gen *g, hw_lv mask)
 {
-    hw_lv lz = hwg_intr(g, "llvm.ctlz", 1, &g->i32, 2,
-                        (hw_lv[]){ mask, LLVMConstInt(g->i1, 0, false) });
+    hw_lv lz =
+        hwg_intr(g, "llvm.ctlz", 1, &g->i32, 2, (hw_lv[]){ mask, LLVMConstInt(g->i1, 0, false) });
     return b_xor(g, lz, hwg_k(g->i32, 31));
 }
 

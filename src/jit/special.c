@@ -61,10 +61,10 @@ NTID(ntid_x, 0)
 NTID(ntid_y, 1)
 NTID(ntid_z, 2)
 
-#define FIELD(name, field)                             \
-    static hw_lv name(hw_gen *g)                       \
-    {                                                  \
-        return frame32(g, offsetof(hw_frame, field));  \
+#define FIELD(name, field)                            \
+    static hw_lv name(hw_gen *g)                      \
+    {                                                 \
+        return frame32(g, offsetof(hw_frame, field)); \
     }
 FIELD(ctaid_x, ctaid[0])
 FIELD(ctaid_y, ctaid[1])
@@ -133,7 +133,7 @@ static bool lane_vector(uint64_t sreg, int64_t *x)
             x[l] = (uint32_t)~lt;
             break;
         case HW_SR_LANEMASK_GT:
-            x[l] = (uint32_t) ~(lt | eq);
+            x[l] = (uint32_t)~(lt | eq);
             break;
         default:
             return false;
@@ -181,8 +181,8 @@ WHOLE(clock)
 {
     hw_lt args[] = { g->ptr, g->i32 };
     hw_lv a[] = { g->frame, hwg_k(g->i32, in->imm) };
-    hw_lv t = hwg_callback(g, offsetof(hw_callbacks, clock), LLVMFunctionType(g->i64, args, 2, 0),
-                           a, 2);
+    hw_lv t =
+        hwg_callback(g, offsetof(hw_callbacks, clock), LLVMFunctionType(g->i64, args, 2, 0), a, 2);
     if (hwg_wanted(in->dst[0]) && hwg_dst_type(g, in->dst[0]) == HW_T_I32)
         t = b_trunc(g, t, g->i32);
     hwg_write(g, in->dst[0], hwg_uniform(t));
@@ -223,8 +223,8 @@ WHOLE(local_addr)
         return;
     const hw_shape *to = &g->an->shape[in->dst[0].reg];
     hw_lv s = address_field(g, offsetof(hw_frame, local), in->imm);
-    hw_lv used = g->local_used ? g->local_used
-                               : hwg_frame_once(g, offsetof(hw_frame, local_used), g->i64);
+    hw_lv used =
+        g->local_used ? g->local_used : hwg_frame_once(g, offsetof(hw_frame, local_used), g->i64);
     s = b_add(g, s, used);
     hw_lanes x = { .kind = HW_SHAPE_AFFINE, .s = s, .c = to->c, .d = to->d };
     x.r = hwg_frame_once(g, offsetof(hw_frame, local_stride), g->i64);

@@ -310,8 +310,8 @@ static hw_lv contribution(hw_gen *g, const hw_wir_insn *in)
     hw_lv m = b_and(g, hwg_vec_mask(g, hwg_src_vec(g, in, 2)), g->exec);
     if (in->imm == 0)
         return hwg_intr1(g, "llvm.ctpop", m);
-    hw_lv yes = in->imm == 1 ? b_icmp(g, LLVMIntEQ, m, g->exec)
-                             : b_icmp(g, LLVMIntNE, m, hwg_k(g->i32, 0));
+    hw_lv yes =
+        in->imm == 1 ? b_icmp(g, LLVMIntEQ, m, g->exec) : b_icmp(g, LLVMIntNE, m, hwg_k(g->i32, 0));
     return b_zext(g, yes, g->i32);
 }
 
