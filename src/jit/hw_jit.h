@@ -50,6 +50,11 @@ typedef struct hw_code {
  * reported once through hw_jit_notice and then not used. */
 hw_jit *hw_jit_new(const char *cache_dir);
 void hw_jit_free(hw_jit *j);
+/* Bytes of the disk cache before the oldest entries go; default 1 GiB. */
+void hw_jit_set_limit(hw_jit *j, uint64_t bytes);
+/* Generate code for this processor (LLVM's name, e.g. "haswell") instead of the host; for tests.
+ * Before the first hw_jit_get. NULL: the host. */
+void hw_jit_set_cpu(hw_jit *j, const char *cpu);
 /* The code for a variant; owned by j until it is freed. */
 hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
                      hw_diag *d);

@@ -263,6 +263,11 @@ typedef struct hw_wir_module {
     bool uses_indirect_calls;
 } hw_wir_module;
 
+/* The register type that operand k must have; HW_T_NONE where there is no rule (calls, helpers) or
+ * two types are allowed (addresses: I32 or I64). */
+hw_wir_type hw_wir_dst_type(const hw_wir_insn *i, uint32_t k);
+hw_wir_type hw_wir_src_type(const hw_wir_insn *i, uint32_t k);
+
 /* ---- building ---- */
 typedef struct hw_wir_builder {
     hw_wir_module *m;

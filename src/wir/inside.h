@@ -13,10 +13,6 @@
  *   ? no rule (calls and helpers) */
 extern const char *const hw_wir_signature[HW_W_COUNT];
 
-/* The register type of operand i, HW_T_NONE where there is no rule or two types are allowed. */
-hw_wir_type hw_wir_dst_type(const hw_wir_insn *i, uint32_t k);
-hw_wir_type hw_wir_src_type(const hw_wir_insn *i, uint32_t k);
-
 /* Words after the operation's name in the text form: .i32 .global .ftz ... */
 typedef enum hw_wir_field {
     HW_FIELD_TYPE,

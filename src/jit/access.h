@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory accesses inside the code generator: where the lanes go, and that it is allowed.
+ */
+#ifndef HW_JIT_ACCESS_H
+#define HW_JIT_ACCESS_H
+
+#include "gen.h"
+
+/* How an instruction's values lie in memory. A register's value may be part of a unit (bytes of a
+ * packed vector) or made of two (128 bits). */
+typedef struct hw_access {
+    const hw_wir_insn *in;
+    hw_lanes addr;      /* 64 bits wide; offsets into shared memory if base is not NULL */
+    hw_lv base;         /* the shared memory's pointer, or NULL */
+    int64_t offset;     /* added to every address */
+    unsigned bytes;     /* of the whole access of a lane */
+    unsigned unit;      /* bytes of a unit: 1, 2, 4, 8 */
+    unsigned units;     /* of a lane's access */
+    hw_lt elem;         /* unit's integer type */
+    hw_gen_index index; /* of a varying address: base + 32-bit index * scale, if known */
+    bool indexed;
+} hw_access;
+
+/* Read the address operand (source 0) and check it. */
+hw_access hwg_access(hw_gen *g, const hw_wir_insn *in, unsigned reg_bytes, unsigned count);
+/* The pointer for a 64-bit address (or shared offset) plus bytes. */
+hw_lv hwg_pointer(hw_gen *g, const hw_access *a, hw_lv addr, int64_t bytes);
+hw_lv hwg_pointers(hw_gen *g, const hw_access *a, int64_t bytes); /* <32 x ptr> */
+bool hwg_all_execute(hw_gen *g); /* is exec the constant of all lanes */
+/* Lane addresses as 64-bit vector, offset not included. */
+hw_lv hwg_address_vector(hw_gen *g, const hw_access *a);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The code generator's entry: a warp-IR module and a variant in, an object file out.
+ */
+#include "gen.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+
+/* Passes by tier (measured: docs/architecture.md, "Generated code"). */
+static const char *const passes[] = {
+    "function(sroa,early-cse)",
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
+    "loop-mssa(licm),gvn,dce)",
+};
+
+static void init_llvm(void)
+{
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+}
+
+/* ---- the processor ---- */
+static bool has(const char *features, const char *name)
+{
+    const char *p = strstr(features, name);
+    return p && p[-1] == '+';
+}
+
+static hw_status make_target(hw_gen *g, const hw_codegen_options *o)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_llvm);
+    char *error = NULL, *cpu = o->cpu ? LLVMCreateMessage(o->cpu) : LLVMGetHostCPUName();
+    char *features = o->cpu ? LLVMCreateMessage("") : LLVMGetHostCPUFeatures();
+    const char *triple = "x86_64-unknown-linux-gnu";
+    LLVMTargetRef target = NULL;
+    hw_status s = HW_OK;
+    if (LLVMGetTargetFromTriple(triple, &target, &error)) {
+        s = hw_fail(g->d, HW_E_INTERNAL, "LLVM has no x86-64 target: %s", error);
+        LLVMDisposeMessage(error);
+    } else {
+        g->avx512 = has(features, "avx512f") && has(features, "avx512bw") &&
+                    has(features, "avx512dq") && has(features, "avx512vl");
+        g->avx512 |= o->cpu && strstr(o->cpu, "skylake-avx512");
+        g->tm = LLVMCreateTargetMachine(target, triple, cpu, features,
+                                        g->v->tier ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone,
+                                        LLVMRelocPIC, LLVMCodeModelSmall);
+    }
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    return s;
+}
+
+static void make_types(hw_gen *g)
+{
+    g->i1 = hwg_int(g, 1);
+    g->i8 = hwg_int(g, 8);
+    g->i16 = hwg_int(g, 16);
+    g->i32 = hwg_int(g, 32);
+    g->i64 = hwg_int(g, 64);
+    g->i128 = hwg_int(g, 128);
+    g->f16 = LLVMHalfTypeInContext(g->cx);
+    g->f32 = LLVMFloatTypeInContext(g->cx);
+    g->f64 = LLVMDoubleTypeInContext(g->cx);
+    g->ptr = LLVMPointerTypeInContext(g->cx, 0);
+    g->voidt = LLVMVoidTypeInContext(g->cx);
+}
+
+/* ---- denormals ---- */
+
+/* Would setting FTZ and DAZ for all of the code change a result of this instruction? */
+static bool minds_flushing(const hw_wir_insn *in)
+{
+    bool f32 = in->type == HW_T_F32 || in->type2 == HW_T_F32;
+    bool other = in->type == HW_T_F64 || in->type == HW_T_BF16 || in->type == HW_T_V2BF16 ||
+                 in->type2 == HW_T_F64 || in->type2 == HW_T_BF16 || in->type2 == HW_T_V2BF16;
+    bool half = in->type == HW_T_F16 || in->type == HW_T_V2F16;
+    bool arithmetic = in->op >= HW_W_FCVT && in->op <= HW_W_TANH_APPROX && in->op != HW_W_FNEG &&
+                      in->op != HW_W_FABS && in->op != HW_W_FCOPYSIGN && in->op != HW_W_FCLASS;
+    return arithmetic && (other || half || (f32 && !(in->flags & HW_I_FTZ)));
+}
+
+static bool all_flush(const hw_wir_module *m)
+{
+    bool any = false;
+    for (size_t f = 0; f < m->functions.len; f++)
+        for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++) {
+            const hw_wir_block *w = &m->functions.ptr[f].blocks.ptr[b];
+            for (size_t i = 0; i < w->insns.len; i++) {
+                if (minds_flushing(&w->insns.ptr[i]))
+                    return false;
+                any |= (w->insns.ptr[i].flags & HW_I_FTZ) != 0;
+            }
+        }
+    return any;
+}
+
+/* ---- from IR to object ---- */
+
+static hw_status verify(hw_gen *g)
+{
+    char *text = NULL;
+    hw_status s = HW_OK;
+    if (LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &text))
+        s = hw_fail(g->d, HW_E_INTERNAL, "%s: generated code is malformed: %.400s",
+                    g->m->functions.ptr[0].name, text);
+    LLVMDisposeMessage(text);
+    return s;
+}
+
+static hw_status optimise(hw_gen *g)
+{
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef e = LLVMRunPasses(g->mod, passes[g->v->tier ? 1 : 0], g->tm, o);
+    LLVMDisposePassBuilderOptions(o);
+    if (!e)
+        return HW_OK;
+    char *text = LLVMGetErrorMessage(e);
+    hw_status s = hw_fail(g->d, HW_E_INTERNAL, "LLVM passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return s;
+}
+
+static hw_status emit(hw_gen *g, hw_codegen_out *out)
+{
+    char *error = NULL;
+    LLVMMemoryBufferRef buffer = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(g->tm, g->mod, LLVMObjectFile, &error, &buffer)) {
+        hw_status s = hw_fail(g->d, HW_E_INTERNAL, "LLVM: %s", error);
+        LLVMDisposeMessage(error);
+        return s;
+    }
+    size_t n = LLVMGetBufferSize(buffer);
+    uint8_t *bytes = hw_arena_alloc(g->arena, n);
+    memcpy(bytes, LLVMGetBufferStart(buffer), n);
+    out->object = (hw_span){ bytes, n };
+    LLVMDisposeMemoryBuffer(buffer);
+    return HW_OK;
+}
+
+static void keep_ir(hw_gen *g, hw_codegen_out *out)
+{
+    char *text = LLVMPrintModuleToString(g->mod);
+    out->ir = hw_arena_cstr(g->arena, hw_str_of(text));
+    LLVMDisposeMessage(text);
+}
+
+static void describe(hw_gen *g, hw_code *info)
+{
+    uint32_t *ids = HW_NEW_N(g->arena, uint32_t, g->m->symbols.len + 1);
+    for (size_t i = 0; i < g->m->symbols.len; i++)
+        ids[i] = g->m->symbols.ptr[i].external_id;
+    info->symbols = ids;
+    info->n_symbols = (uint32_t)g->m->symbols.len;
+    info->locs = g->m->locs.ptr;
+    info->n_locs = (uint32_t)g->m->locs.len;
+    info->static_shared_bytes = g->m->static_shared_bytes;
+    info->flush_all = g->flush_all;
+}
+
+static hw_status generate(hw_gen *g, const hw_codegen_options *o, hw_codegen_out *out)
+{
+    HW_TRY(hwg_module(g));
+    describe(g, &out->info);
+    if (o->keep_ir)
+        keep_ir(g, out);
+#ifndef NDEBUG
+    HW_TRY(verify(g));
+#endif
+    HW_TRY(optimise(g));
+    if (o->keep_ir)
+        keep_ir(g, out);
+    return emit(g, out);
+}
+
+static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
+                         const hw_codegen_options *o, hw_codegen_out *out, hw_diag *d)
+{
+    hw_gen *g = HW_NEW(a, hw_gen);
+    g->arena = a;
+    g->d = d;
+    g->m = m;
+    g->v = v;
+    memset(out, 0, sizeof *out);
+    g->info = &out->info;
+    HW_TRY(make_target(g, o));
+    g->cx = LLVMContextCreate();
+    g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);
+    g->b = LLVMCreateBuilderInContext(g->cx);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(g->tm);
+    LLVMSetModuleDataLayout(g->mod, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(g->mod, "x86_64-unknown-linux-gnu");
+    make_types(g);
+    g->flush_all = all_flush(m);
+    hw_status s = generate(g, o, out);
+    LLVMDisposeBuilder(g->b);
+    LLVMDisposeModule(g->mod);
+    LLVMContextDispose(g->cx);
+    LLVMDisposeTargetMachine(g->tm);
+    return s;
+}
+
+HW_PUBLIC const hw_codegen_api hw_codegen = { HW_CODEGEN_ABI, compile };

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leaving a warp's code in the middle and coming back (continuations): barriers, spin loops,
+ * failed guards. At such a point the live registers go to frame.save, frame.resume says where, and
+ * the function returns; its entry switches on frame.resume. Registers being allocas, SROA turns the
+ * rest into ordinary data flow.
+ *
+ * Layout of frame.save, for each point: [u32 mask, u32 pending mask a block], if lanes may wait;
+ * then each live register in order of its number, aligned to its size. Canonical points (read by
+ * another variant): pending masks of all blocks; a register as 32 lanes, then S, then R.
+ */
+#include "ops.h"
+
+enum { SAVE, RESTORE };
+
+typedef struct layout {
+    uint32_t at;
+    int what;
+    hw_lv base;
+    bool canonical;
+} layout;
+
+/* ---- what is live ---- */
+
+static void mark(uint64_t *set, hw_wir_val v, bool on)
+{
+    if (v.kind != HW_V_REG)
+        return;
+    if (on)
+        set[v.reg / 64] |= (uint64_t)1 << (v.reg % 64);
+    else
+        set[v.reg / 64] &= ~((uint64_t)1 << (v.reg % 64));
+}
+
+static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
+{
+    uint64_t *set = HW_NEW_N(g->arena, uint64_t, g->f->regs.len / 64 + 1);
+    for (uint32_t i = 0; i < g->an->nlive; i++)
+        if (hw_bit(g->an->live_out_set[block], i))
+            mark(set, hw_wir_reg(g->an->live_reg[i]), true);
+    const hw_wir_block *w = &g->f->blocks.ptr[block];
+    for (uint32_t i = (uint32_t)w->insns.len; i-- > index;) {
+        const hw_wir_insn *in = &w->insns.ptr[i];
+        for (uint32_t k = 0; k < in->ndst; k++)
+            if (in->guard.kind != HW_V_REG)
+                mark(set, in->dst[k], false);
+        for (uint32_t k = 0; k < in->nsrc; k++)
+            mark(set, in->src[k], true);
+        mark(set, in->guard, true);
+    }
+    /* what lanes that wait elsewhere need */
+    for (uint32_t b = 0; b < g->an->nblocks && g->an->divergent[block]; b++)
+        for (uint32_t i = 0; g->pend[b] && i < g->an->nlive; i++)
+            if (hw_bit(g->an->live_in_set[b], i))
+                mark(set, hw_wir_reg(g->an->live_reg[i]), true);
+    return set;
+}
+
+/* ---- moving values ---- */
+
+static hw_lv place(hw_gen *g, layout *l, uint32_t bytes, uint32_t align)
+{
+    l->at = (l->at + align - 1) / align * align;
+    hw_lv p = hwg_gep_k(g, l->base, l->at);
+    l->at += bytes;
+    return p;
+}
+
+static uint32_t size_of(hw_lt t)
+{
+    uint32_t n = 1;
+    if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) {
+        n = LLVMGetVectorSize(t);
+        t = LLVMGetElementType(t);
+    }
+    uint32_t bits = LLVMGetIntTypeWidth(t);
+    return n * (bits < 8 ? 1 : bits / 8);
+}
+
+static uint32_t align_of(hw_lt t)
+{
+    uint32_t n = size_of(t);
+    return n > 64 ? 64 : n;
+}
+
+static void move(hw_gen *g, layout *l, hw_lv slot)
+{
+    hw_lt t = LLVMGetAllocatedType(slot), mem = t == g->i1 ? g->i8 : t;
+    hw_lv p = place(g, l, size_of(t), align_of(t));
+    if (l->what == SAVE) {
+        hw_lv x = LLVMBuildLoad2(g->b, t, slot, "");
+        hwg_store(g, t == g->i1 ? b_zext(g, x, mem) : x, p, align_of(t));
+    } else {
+        hw_lv x = hwg_load(g, mem, p, align_of(t));
+        LLVMBuildStore(g->b, t == g->i1 ? b_trunc(g, x, t) : x, slot);
+    }
+}
+
+static void skip(hw_gen *g, layout *l, hw_lt t)
+{
+    place(g, l, size_of(t), align_of(t));
+}
+
+/* 32 lanes, S, R, each if this variant has it; what is missing is left out but keeps its place. */
+static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
+{
+    unsigned type = g->f->regs.ptr[reg].type;
+    hw_lt elem = hwg_reg_type(g, type);
+    hw_lt vec = type == HW_T_I1 ? g->i32 : LLVMVectorType(elem, GEN_LANES);
+    hw_gen_reg r = hwg_slots(g, reg);
+    bool varying = g->an->shape[reg].kind == HW_SHAPE_VARYING;
+    if (varying) {
+        move(g, l, r.slot);
+        skip(g, l, elem);
+        skip(g, l, elem);
+        return;
+    }
+    hw_lv p = place(g, l, size_of(vec), align_of(vec));
+    if (l->what == SAVE) {
+        hw_lv v = hwg_vector(g, hwg_read(g, hw_wir_reg(reg), type), type);
+        hwg_store(g, type == HW_T_I1 ? hwg_vec_mask(g, v) : v, p, align_of(vec));
+    }
+    move(g, l, r.slot);
+    if (r.slot_r)
+        move(g, l, r.slot_r);
+    else
+        skip(g, l, elem);
+}
+
+static void move_masks(hw_gen *g, layout *l, uint32_t block)
+{
+    if (!l->canonical && !g->an->divergent[block])
+        return;
+    move(g, l, g->mask_slot);
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        if (g->pend[b])
+            move(g, l, g->pend[b]);
+        else if (l->canonical && l->what == SAVE)
+            hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);
+        else if (l->canonical)
+            skip(g, l, g->i32);
+}
+
+static void move_all(hw_gen *g, const hw_gen_point *p, int what)
+{
+    layout l = { 0, what, hwg_frame(g, offsetof(hw_frame, save), g->ptr), p->canonical };
+    uint64_t *set = live_before(g, p->block, p->index);
+    mark(set, p->except, false);
+    move_masks(g, &l, p->block);
+    for (uint32_t r = 0; r < g->f->regs.len; r++) {
+        if (!hw_bit(set, r))
+            continue;
+        hw_gen_reg slots = hwg_slots(g, r);
+        if (p->canonical) {
+            move_canonical(g, &l, r);
+            continue;
+        }
+        move(g, &l, slots.slot);
+        if (slots.slot_r)
+            move(g, &l, slots.slot_r);
+    }
+    if (l.at > g->info->save_bytes)
+        g->info->save_bytes = (l.at + 63) / 64 * 64;
+}
+
+/* ---- points ---- */
+
+static hw_gen_point *point(hw_gen *g, uint32_t status, bool before)
+{
+    uint32_t i = g->an->first_insn[g->block] + g->index;
+    if (!g->point_of)
+        g->point_of = HW_NEW_N(g->arena, hw_gen_point *, g->an->first_insn[g->an->nblocks] + 1);
+    if (g->point_of[i])
+        return g->point_of[i];
+    hw_gen_point *p = HW_NEW(g->arena, hw_gen_point);
+    p->id = i + 1;
+    p->block = g->block;
+    p->index = before ? g->index : g->index + 1;
+    p->status = status;
+    hw_vec_push(g->arena, &g->points, p);
+    g->point_of[i] = p;
+    return p;
+}
+
+static void leave(hw_gen *g, hw_gen_point *p)
+{
+    if (!p->leave)
+        p->leave = hwg_block(g, "leave");
+    LLVMBuildStore(g->b, g->mask, g->mask_slot);
+    LLVMBuildBr(g->b, p->leave);
+}
+
+static void come_back(hw_gen *g, hw_gen_point *p)
+{
+    p->go_on[g->version] = hwg_block(g, "resumed");
+    hwg_at(g, p->go_on[g->version]);
+    hwg_set_mask(g);
+    g->stamp++;
+}
+
+static void suspend(hw_gen *g, hw_gen_point *p)
+{
+    g->info->suspends = true;
+    leave(g, p);
+    come_back(g, p);
+}
+
+static void set_frame(hw_gen *g, size_t offset, hw_lv x)
+{
+    LLVMBuildStore(g->b, x, hwg_frame_addr(g, offset));
+}
+
+static void finish_leave(hw_gen *g, hw_gen_point *p)
+{
+    hwg_at(g, p->leave);
+    move_all(g, p, SAVE);
+    set_frame(g, offsetof(hw_frame, resume), hwg_k(g->i32, p->id));
+    set_frame(g, offsetof(hw_frame, lanes), LLVMBuildLoad2(g->b, g->i32, g->live, ""));
+    LLVMBuildRet(g->b, hwg_k(g->i32, p->status));
+}
+
+static void finish_resume(hw_gen *g, hw_gen_point *p, hw_lv sw)
+{
+    hw_lb b = hwg_block(g, "resume");
+    LLVMAddCase(sw, hwg_k(g->i32, p->id), b);
+    hwg_at(g, b);
+    move_all(g, p, RESTORE);
+    if (!p->go_on[GEN_FULL] || !p->go_on[GEN_MASKED]) {
+        LLVMBuildBr(g->b, p->go_on[p->go_on[GEN_FULL] ? GEN_FULL : GEN_MASKED]);
+        return;
+    }
+    hw_lv from = g->an->divergent[p->block] ? g->mask_slot : g->live;
+    hw_lv m = LLVMBuildLoad2(g->b, g->i32, from, "");
+    hw_lv full = b_icmp(g, LLVMIntEQ, m, hwg_k(g->i32, UINT32_MAX));
+    LLVMBuildCondBr(g->b, full, p->go_on[GEN_FULL], p->go_on[GEN_MASKED]);
+}
+
+void hwg_points_finish(hw_gen *g, hw_lb start)
+{
+    hw_lb dispatch = hwg_block(g, "dispatch"), bad = NULL;
+    hwg_at(g, dispatch);
+    hw_lv sw = NULL;
+    for (size_t i = 0; i < g->points.len; i++) {
+        hw_gen_point *p = g->points.ptr[i];
+        if (p->leave)
+            finish_leave(g, p);
+        if (!p->go_on[GEN_FULL] && !p->go_on[GEN_MASKED])
+            continue;
+        if (!sw) {
+            bad = hwg_block(g, "bad_resume");
+            hwg_at(g, dispatch);
+            hw_lv id = hwg_frame(g, offsetof(hw_frame, resume), g->i32);
+            sw = LLVMBuildSwitch(g->b, id, bad, (unsigned)g->points.len + 1);
+            LLVMAddCase(sw, hwg_k(g->i32, 0), start);
+            hwg_at(g, bad);
+            hwg_fault(g, HW_E_INTERNAL, 0);
+        }
+        finish_resume(g, p, sw);
+    }
+    if (!sw) {
+        hwg_at(g, dispatch);
+        LLVMBuildBr(g->b, start);
+    }
+    hwg_at(g, g->entry);
+    LLVMBuildBr(g->b, dispatch);
+}
+
+/* ---- guards ---- */
+
+void hwg_deopt(hw_gen *g, hw_lv ok)
+{
+    hw_gen_point *p = point(g, HW_WARP_DEOPT, true);
+    p->canonical = true;
+    g->info->suspends = true;
+    hw_lb out = hwg_block(g, "deopt"), on = hwg_block(g, "on");
+    hwg_likely(g, ok, on, out);
+    hwg_at(g, out);
+    leave(g, p);
+    hwg_at(g, on);
+}
+
+void hwg_arrival(hw_gen *g)
+{
+    if (!g->deopts_to || !g->deopts_to[g->an->first_insn[g->block] + g->index])
+        return;
+    hw_gen_point *p = point(g, HW_WARP_DEOPT, true);
+    p->canonical = true;
+    p->go_on[g->version] = hwg_block(g, "arrived");
+    LLVMBuildStore(g->b, g->mask, g->mask_slot);
+    LLVMBuildBr(g->b, p->go_on[g->version]);
+    hwg_at(g, p->go_on[g->version]);
+    hwg_set_mask(g);
+    g->stamp++;
+}
+
+/* ---- barriers ---- */
+
+static hw_lv one_of(hw_gen *g, const hw_wir_insn *in, unsigned i)
+{
+    hw_lanes x = hwg_src(g, in, i);
+    if (x.kind == HW_SHAPE_UNIFORM)
+        return x.s;
+    hw_lv l = b_and(g, hwg_first_lane(g, g->exec), hwg_k(g->i32, 31));
+    return LLVMBuildExtractElement(g->b, hwg_src_vec(g, in, i), l, "");
+}
+
+/* This warp's part of a reduction. */
+static hw_lv contribution(hw_gen *g, const hw_wir_insn *in)
+{
+    hw_lv m = b_and(g, hwg_vec_mask(g, hwg_src_vec(g, in, 2)), g->exec);
+    if (in->imm == 0)
+        return hwg_intr1(g, "llvm.ctpop", m);
+    hw_lv yes =
+        in->imm == 1 ? b_icmp(g, LLVMIntEQ, m, g->exec) : b_icmp(g, LLVMIntNE, m, hwg_k(g->i32, 0));
+    return b_zext(g, yes, g->i32);
+}
+
+static void reduced(hw_gen *g, const hw_wir_insn *in, hw_lv x)
+{
+    if (in->op != HW_W_BARRIER_RED)
+        return;
+    g->exec = hwg_executing(g, in);
+    if (in->imm)
+        x = b_icmp(g, LLVMIntNE, x, hwg_k(g->i32, 0));
+    hwg_write(g, in->dst[0], hwg_uniform(x));
+}
+
+WHOLE(barrier)
+{
+    const uint32_t *n = g->v->block;
+    bool red = in->op == HW_W_BARRIER_RED;
+    hw_lv value = red ? contribution(g, in) : hwg_k(g->i32, 0);
+    bool whole = in->src[1].kind == HW_V_NONE;
+    if (whole && !g->an->divergent[g->block] && (uint64_t)n[0] * n[1] * n[2] <= GEN_LANES) {
+        reduced(g, in, value); /* the only warp of its block */
+        return;
+    }
+    set_frame(g, offsetof(hw_frame, bar_id), one_of(g, in, 0));
+    set_frame(g, offsetof(hw_frame, bar_count), whole ? hwg_k(g->i32, 0) : one_of(g, in, 1));
+    set_frame(g, offsetof(hw_frame, bar_kind),
+              hwg_k(g->i32, red ? (unsigned)in->imm + HW_BAR_POPC : HW_BAR_SYNC));
+    set_frame(g, offsetof(hw_frame, bar_value), value);
+    set_frame(g, offsetof(hw_frame, bar_lanes), g->exec);
+    hw_gen_point *p = point(g, HW_WARP_BARRIER, false);
+    p->except = red ? in->dst[0] : HW_WIR_NONE;
+    if (red && (in->guard.kind == HW_V_REG || g->an->divergent[g->block]))
+        p->except = HW_WIR_NONE;
+    suspend(g, p);
+    reduced(g, in, hwg_frame(g, offsetof(hw_frame, bar_value), g->i32));
+}
+
+WHOLE(arrive)
+{
+    hw_lt args[] = { g->ptr, g->i32, g->i32, g->i32 };
+    hw_lv a[] = { g->frame, one_of(g, in, 0),
+                  in->src[1].kind == HW_V_NONE ? hwg_k(g->i32, 0) : one_of(g, in, 1), g->exec };
+    hwg_callback(g, offsetof(hw_callbacks, arrive), LLVMFunctionType(g->voidt, args, 4, false), a,
+                 4);
+}
+
+WHOLE(yield)
+{
+    (void)in;
+    suspend(g, point(g, HW_WARP_YIELD, false));
+}
+
+/* ---- spin loops ---- */
+
+enum { SPINS_A_TURN = 64, SPINS_TO_LIVELOCK = 1 << 20 };
+
+static bool spins_here(const hw_gen *g)
+{
+    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
+    for (uint32_t i = 0; i < w->ntargets; i++) {
+        uint32_t t = w->targets[i];
+        if (g->an->position[t] <= g->an->position[g->block] && g->an->spin_loop[t])
+            return true;
+    }
+    return false;
+}
+
+/* On a device whose warps go in lock-step: the same lanes spin, others wait for them at the exit,
+ * and what they spin on is not coming. */
+static void diagnose_livelock(hw_gen *g, hw_lv spins, uint32_t loc)
+{
+    hw_lv others = b_and(g, LLVMBuildLoad2(g->b, g->i32, g->live, ""), b_not(g, g->mask));
+    hw_lv stuck = b_and(g, b_icmp(g, LLVMIntNE, others, hwg_k(g->i32, 0)),
+                        b_icmp(g, LLVMIntUGT, spins, hwg_k(g->i32, SPINS_TO_LIVELOCK)));
+    hw_lb bad = hwg_block(g, "livelock"), on = hwg_block(g, "on");
+    hwg_unlikely(g, stuck, bad, on);
+    hwg_at(g, bad);
+    hwg_fault(g, HW_F_LIVELOCK, loc);
+    hwg_at(g, on);
+}
+
+void hwg_spin(hw_gen *g, const hw_wir_insn *in)
+{
+    if (!spins_here(g))
+        return;
+    g->info->spins = true;
+    hw_lv same = b_icmp(g, LLVMIntEQ, hwg_frame(g, offsetof(hw_frame, spin_mask), g->i32), g->mask);
+    hw_lv old = hwg_frame(g, offsetof(hw_frame, spins), g->i32);
+    hw_lv spins = b_add(g, b_select(g, same, old, hwg_k(g->i32, 0)), hwg_k(g->i32, 1));
+    set_frame(g, offsetof(hw_frame, spins), spins);
+    set_frame(g, offsetof(hw_frame, spin_mask), g->mask);
+    set_frame(g, offsetof(hw_frame, spin_loc), hwg_k(g->i32, in->loc));
+    hw_lv turn = b_and(g, spins, hwg_k(g->i32, SPINS_A_TURN - 1));
+    hw_lb rest = hwg_block(g, "rest"), on = hwg_block(g, "on");
+    hwg_unlikely(g, b_icmp(g, LLVMIntEQ, turn, hwg_k(g->i32, 0)), rest, on);
+    hwg_at(g, rest);
+    if (!g->v->independent && g->an->spins_divergent)
+        diagnose_livelock(g, spins, in->loc);
+    suspend(g, point(g, HW_WARP_YIELD, true));
+    LLVMBuildBr(g->b, on);
+    hwg_at(g, on);
+    hwg_set_mask(g);
+}
