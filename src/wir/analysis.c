@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hw_wir_analyse: runs the analyses in order and iterates those that depend on each other. */
 #include "analysis.h"
+#include "prepare.h"
 
 enum { MOST_ROUNDS = 24 };
 
@@ -99,7 +100,7 @@ static void find_modes(analysis *n)
 /* ---- calls ---- */
 
 /* Could a warp have to be suspended inside: a barrier, a yield, or a loop that may spin? */
-static bool suspends_itself(const hw_wir_function *f, bool spins_suspend)
+bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
 {
     bool waits = false, loops = false;
     for (uint32_t b = 0; b < f->blocks.len; b++) {
@@ -155,7 +156,7 @@ static bool callees_suspend(const analysis *n)
         }
     while (depth) {
         const hw_wir_function *f = &n->m->functions.ptr[stack[--depth]];
-        if (suspends_itself(f, n->v->cooperative))
+        if (hw_wir_may_suspend(f, n->v->cooperative))
             return true;
         push_callees(n, f, seen, stack, &depth);
     }

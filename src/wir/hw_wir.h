@@ -312,10 +312,12 @@ hw_status hw_wir_parse(hw_arena *a, hw_str text, const char *origin, hw_wir_modu
                        hw_diag *d);
 
 /* ---- passes and analyses (see analysis.c, shape.c for the method) ---- */
-/* Inline every direct, non-recursive call whose callee suspends (barrier, yield) or is small;
- * remove unreachable blocks; split critical edges. After it, only calls to functions that never
- * suspend remain, if possible (recursive or indirect callees that suspend are reported through
- * hw_wir_analysis.calls_suspend). */
+/* Make a module ready for analysis and code generation: inline every direct, non-recursive call
+ * whose callee may suspend (barrier, yield, spin loop), is small or has one caller; end lanes at the
+ * branch that leads to an exit; one latch a loop; split critical edges; entry without predecessors;
+ * a suspending instruction is followed by BR only. Functions no longer reached become undefined.
+ * Calls that suspend and could not be inlined (recursion, function pointers) are reported by
+ * hw_wir_analysis.calls_suspend. */
 hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d);
 /* Cheap clean-up that keeps compile time down: copy propagation, dead code, constant folding of
  * integer ops, common subexpressions within a block. Optional for jit. */
@@ -399,6 +401,30 @@ typedef struct hw_wir_analysis {
  * (EXIT; RET in a kernel) wait nowhere. */
 const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
                                       const hw_variant *v);
+
+/* ---- reference interpreter (tests): one lane, plain C, nothing shared with code generation ---- */
+
+typedef struct hw_wir_env {
+    void *ctx;
+    /* Values of SREG, CLOCK, PARAM_ADDR, SYMBOL, FUNC_ADDR, LOCAL_ADDR, SHARED_BASE. */
+    uint64_t (*special)(void *ctx, uint32_t lane, const hw_wir_insn *i);
+    /* LOAD: fill v[0..count). STORE, ATOM, RED: v holds the operands after the address; ATOM's old
+     * value goes to v[0]. The address has the offset added. */
+    hw_status (*memory)(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t address,
+                        uint64_t *v);
+} hw_wir_env;
+
+/* Execute one instruction that is neither a terminator nor crosses lanes, guard included, on a
+ * lane's registers. HW_E_UNSUPPORTED: not an operation of the interpreter (calls, helpers, 128 bits,
+ * halves, approximations). */
+hw_status hw_wir_interpret_insn(const hw_wir_function *f, const hw_wir_insn *i,
+                                const hw_wir_env *env, uint32_t lane, uint64_t *regs);
+/* Where a lane goes after a block: the target's index in the block, or UINT32_MAX if it ends. */
+uint32_t hw_wir_interpret_branch(const hw_wir_block *b, const uint64_t *regs);
+/* A whole function for one lane; HW_F_TIMEOUT after max_steps instructions. Fences, prefetches,
+ * yields and barriers do nothing. */
+hw_status hw_wir_interpret(const hw_wir_function *f, const hw_wir_env *env, uint32_t lane,
+                           uint64_t *regs, uint64_t max_steps);
 
 static inline bool hw_bit(const uint64_t *set, uint32_t i)
 {

@@ -164,6 +164,8 @@ static hw_shape s_sub(const rule_input *r)
 
 static hw_shape s_not(const rule_input *r)
 {
+    if (r->s[0].shape.kind == HW_SHAPE_VARYING)
+        return varying;
     int64_t c[LANES], d[LANES];
     for (unsigned l = 0; l < LANES; l++) {
         c[l] = -lane(r->s[0].shape.c, l);

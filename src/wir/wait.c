@@ -169,8 +169,7 @@ static bool visit_block(waits *w, uint32_t p)
     }
     for (uint32_t k = 0; k < b->ntargets; k++) {
         uint32_t t = w->n->out->position[b->targets[k]];
-        if (t > p)
-            changed |= leave(w, p, t, t == least ? second : least);
+        changed |= leave(w, p, t, t == least ? second : least);
     }
     if (returns(w->n, hw_wir_last(b)))
         changed |= leave(w, p, w->n->nblocks, least);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The control-flow graph made fit for linear order and for SSA (see prepare.c). Each step keeps what
+ * the function does. */
+#include "prepare.h"
+#include "analysis.h"
+
+static uint32_t add_block(hw_arena *a, hw_wir_function *f)
+{
+    hw_vec_push(a, &f->blocks, (hw_wir_block){ .label = NULL });
+    return (uint32_t)f->blocks.len - 1;
+}
+
+static void set_targets(hw_arena *a, hw_wir_block *b, uint32_t n, uint32_t first)
+{
+    b->ntargets = n;
+    b->targets = n ? HW_NEW_N(a, uint32_t, n) : NULL;
+    if (n)
+        b->targets[0] = first;
+}
+
+static uint32_t add_branch_to(hw_arena *a, hw_wir_function *f, uint32_t target, uint32_t loc)
+{
+    uint32_t b = add_block(a, f);
+    hw_wir_insn br = { .op = HW_W_BR, .count = 1, .loc = loc };
+    hw_vec_push(a, &f->blocks.ptr[b].insns, br);
+    set_targets(a, &f->blocks.ptr[b], 1, target);
+    return b;
+}
+
+/* ---- branches to branches and to exits ---- */
+
+static bool only_branches(const hw_wir_block *b)
+{
+    return b->insns.len == 1 && b->insns.ptr[0].op == HW_W_BR;
+}
+
+/* Where a branch to t really leads; a cycle of empty blocks stays what it is. */
+static uint32_t final_target(const hw_wir_function *f, uint32_t t)
+{
+    uint32_t start = t;
+    for (size_t steps = 0; steps < 32 && only_branches(&f->blocks.ptr[t]); steps++) {
+        t = f->blocks.ptr[t].targets[0];
+        if (t == start)
+            return start;
+    }
+    return t;
+}
+
+static bool only_exits(const hw_wir_block *b)
+{
+    const hw_wir_insn *i = &b->insns.ptr[0];
+    bool ends = i->op == HW_W_RET || i->op == HW_W_EXIT;
+    return b->insns.len == 1 && ends && i->guard.kind == HW_V_NONE;
+}
+
+static void make_exit(hw_arena *a, hw_wir_block *b, hw_wir_val guard, bool negated, uint32_t stay)
+{
+    hw_wir_insn *last = &b->insns.ptr[b->insns.len - 1];
+    *last = (hw_wir_insn){ .op = HW_W_EXIT, .count = 1, .guard = guard, .loc = last->loc };
+    last->flags = negated ? HW_I_NEG_GUARD : 0;
+    set_targets(a, b, guard.kind == HW_V_REG, stay);
+}
+
+/* In a kernel, lanes that branch to an exit end at once: nobody has to wait for them. */
+static void exit_early(hw_arena *a, hw_wir_function *f, hw_wir_block *b)
+{
+    const hw_wir_insn *last = hw_wir_last(b);
+    bool yes = b->ntargets > 0 && only_exits(&f->blocks.ptr[b->targets[0]]);
+    if (last->op == HW_W_BR && yes) {
+        make_exit(a, b, HW_WIR_NONE, false, 0);
+        return;
+    }
+    if (last->op != HW_W_CBR || last->src[0].kind != HW_V_REG)
+        return;
+    bool no = only_exits(&f->blocks.ptr[b->targets[1]]);
+    hw_wir_val p = last->src[0];
+    if (yes && no)
+        make_exit(a, b, HW_WIR_NONE, false, 0);
+    else if (yes || no)
+        make_exit(a, b, p, no, b->targets[yes]);
+}
+
+/* A conditional branch whose way is known. */
+static void fold_branch(hw_arena *a, hw_wir_block *b)
+{
+    hw_wir_insn *last = &b->insns.ptr[b->insns.len - 1];
+    if (last->op != HW_W_CBR)
+        return;
+    bool known = last->src[0].kind == HW_V_IMM;
+    if (!known && b->targets[0] != b->targets[1])
+        return;
+    uint32_t t = known && !(last->src[0].imm & 1) ? b->targets[1] : b->targets[0];
+    *last = (hw_wir_insn){ .op = HW_W_BR, .count = 1, .loc = last->loc };
+    set_targets(a, b, 1, t);
+}
+
+static void thread_branches(hw_arena *a, hw_wir_function *f)
+{
+    for (uint32_t b = 0; b < f->blocks.len; b++) {
+        hw_wir_block *block = &f->blocks.ptr[b];
+        for (uint32_t k = 0; k < block->ntargets; k++)
+            block->targets[k] = final_target(f, block->targets[k]);
+        fold_branch(a, block);
+        if (f->is_kernel)
+            exit_early(a, f, block);
+    }
+}
+
+/* ---- suspending instructions ---- */
+
+/* Whatever suspends a warp ends its block, so that lanes can be parked at the next one's start. */
+static void split_at_suspensions(hw_arena *a, hw_wir_function *f)
+{
+    for (uint32_t b = 0; b < f->blocks.len; b++) { /* the rest is looked at in its turn */
+        size_t k = 0, len = f->blocks.ptr[b].insns.len;
+        while (k < len && !hw_wir_is(&f->blocks.ptr[b].insns.ptr[k], HW_WF_S))
+            k++;
+        bool then_branch = k + 2 == len && f->blocks.ptr[b].insns.ptr[k + 1].op == HW_W_BR;
+        if (k >= len || then_branch)
+            continue;
+        uint32_t loc = f->blocks.ptr[b].insns.ptr[k].loc;
+        uint32_t rest = add_block(a, f);
+        hw_wir_block *from = &f->blocks.ptr[b], *to = &f->blocks.ptr[rest];
+        to->targets = from->targets;
+        to->ntargets = from->ntargets;
+        to->insns.ptr = from->insns.ptr + k + 1; /* shares the array: both only shrink or move */
+        to->insns.len = to->insns.cap = len - k - 1;
+        from->insns.len = from->insns.cap = k + 1;
+        hw_wir_insn br = { .op = HW_W_BR, .count = 1, .loc = loc };
+        hw_vec_push(a, &from->insns, br);
+        set_targets(a, from, 1, rest);
+    }
+}
+
+/* ---- unreachable blocks ---- */
+
+static void remove_unreachable(hw_wir_function *f, hw_arena *scratch)
+{
+    uint32_t *stack = HW_NEW_N(scratch, uint32_t, f->blocks.len), depth = 0, kept = 0;
+    uint32_t *index =
+        HW_NEW_N(scratch, uint32_t, f->blocks.len); /* first: reached; then: new index */
+    index[0] = 1;
+    stack[depth++] = 0;
+    while (depth) {
+        const hw_wir_block *b = &f->blocks.ptr[stack[--depth]];
+        for (uint32_t k = 0; k < b->ntargets; k++)
+            if (!index[b->targets[k]]) {
+                index[b->targets[k]] = 1;
+                stack[depth++] = b->targets[k];
+            }
+    }
+    for (uint32_t b = 0; b < f->blocks.len; b++)
+        if (index[b]) {
+            f->blocks.ptr[kept] = f->blocks.ptr[b];
+            index[b] = kept++;
+        }
+    f->blocks.len = kept;
+    for (uint32_t b = 0; b < kept; b++)
+        for (uint32_t k = 0; k < f->blocks.ptr[b].ntargets; k++)
+            f->blocks.ptr[b].targets[k] = index[f->blocks.ptr[b].targets[k]];
+}
+
+/* ---- entry, latches, critical edges ---- */
+
+static void free_entry(hw_arena *a, hw_wir_function *f)
+{
+    bool entered = false;
+    for (uint32_t b = 0; b < f->blocks.len; b++)
+        for (uint32_t k = 0; k < f->blocks.ptr[b].ntargets; k++)
+            entered |= f->blocks.ptr[b].targets[k] == 0;
+    if (!entered)
+        return;
+    uint32_t copy = add_block(a, f);
+    f->blocks.ptr[copy] = f->blocks.ptr[0];
+    for (uint32_t b = 1; b < f->blocks.len; b++)
+        for (uint32_t k = 0; k < f->blocks.ptr[b].ntargets; k++)
+            if (f->blocks.ptr[b].targets[k] == 0)
+                f->blocks.ptr[b].targets[k] = copy;
+    f->blocks.ptr[0] = (hw_wir_block){ .label = NULL };
+    hw_wir_insn br = { .op = HW_W_BR, .count = 1 };
+    hw_vec_push(a, &f->blocks.ptr[0].insns, br);
+    set_targets(a, &f->blocks.ptr[0], 1, copy);
+}
+
+/* Back edges of a loop meet in one block, so that lanes meet before the next turn. */
+static void merge_latches(hw_arena *a, hw_wir_function *f, hw_arena *scratch)
+{
+    analysis n = { .arena = scratch, .scratch = scratch, .f = f };
+    n.out = HW_NEW(scratch, hw_wir_analysis);
+    n.nblocks = (uint32_t)f->blocks.len;
+    hw_wir_find_cfg(&n);
+    for (size_t x = 0; x < n.loops.len; x++) {
+        const loop *l = &n.loops.ptr[x];
+        uint32_t back = 0;
+        for (uint32_t k = 0; k < n.out->npreds[l->header]; k++) {
+            uint32_t from = n.out->position[n.out->preds[l->header][k]];
+            back += from >= l->first && from < l->end;
+        }
+        if (back < 2)
+            continue;
+        uint32_t latch = add_branch_to(a, f, l->header, 0);
+        for (uint32_t p = l->first; p < l->end; p++) {
+            hw_wir_block *b = &f->blocks.ptr[n.out->order[p]];
+            for (uint32_t k = 0; k < b->ntargets; k++)
+                if (b->targets[k] == l->header)
+                    b->targets[k] = latch;
+        }
+    }
+}
+
+static bool parts(const hw_wir_block *b)
+{
+    for (uint32_t k = 1; k < b->ntargets; k++)
+        if (b->targets[k] != b->targets[0])
+            return true;
+    return false;
+}
+
+static void split_critical_edges(hw_arena *a, hw_wir_function *f, hw_arena *scratch)
+{
+    uint32_t count = (uint32_t)f->blocks.len;
+    uint32_t *entries = HW_NEW_N(scratch, uint32_t, count);
+    uint32_t *split = HW_NEW_N(scratch, uint32_t, count); /* of the block in hand: t -> new block */
+    for (uint32_t b = 0; b < count; b++)
+        for (uint32_t k = 0; k < f->blocks.ptr[b].ntargets; k++)
+            entries[f->blocks.ptr[b].targets[k]]++;
+    for (uint32_t b = 0; b < count; b++) {
+        if (!parts(&f->blocks.ptr[b]))
+            continue;
+        uint32_t n = f->blocks.ptr[b].ntargets, loc = hw_wir_last(&f->blocks.ptr[b])->loc;
+        uint32_t *targets = f->blocks.ptr[b].targets;
+        uint32_t *old = HW_NEW_N(scratch, uint32_t, n);
+        memcpy(old, targets, n * sizeof *old);
+        for (uint32_t k = 0; k < n; k++) {
+            if (entries[old[k]] < 2)
+                continue;
+            if (!split[old[k]])
+                split[old[k]] = add_branch_to(a, f, old[k], loc);
+            targets[k] = split[old[k]];
+        }
+        for (uint32_t k = 0; k < n; k++)
+            split[old[k]] = 0;
+    }
+}
+
+void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f)
+{
+    hw_arena *scratch = hw_arena_new();
+    thread_branches(m->arena, f);
+    remove_unreachable(f, scratch);
+    split_at_suspensions(m->arena, f);
+    free_entry(m->arena, f);
+    merge_latches(m->arena, f, scratch);
+    split_critical_edges(m->arena, f, scratch);
+    hw_arena_free(scratch);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Parts of hw_wir_prepare (private to room wir). */
+#ifndef HW_WIR_PREPARE_H
+#define HW_WIR_PREPARE_H
+
+#include "inside.h"
+
+/* Could a warp have to be suspended in f itself: a barrier, a yield, or (spins_suspend) a loop that
+ * may wait for somebody? (analysis.c) */
+bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend);
+
+/* graph.c */
+void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f);
+
+#endif
