@@ -259,9 +259,13 @@ void hw_block_start(hw_block *b, uint64_t index)
 {
     const hw_run *r = b->run;
     const uint32_t *grid = r->l->grid;
-    uint64_t plane = index / grid[0];
-    uint32_t ctaid[3] = { (uint32_t)(index % grid[0]), (uint32_t)(plane % grid[1]),
-                          (uint32_t)(plane / grid[1]) };
+    uint32_t ctaid[3] = { (uint32_t)index, 0, 0 };
+    if (index >= grid[0]) { /* divisions are slow beside a small block */
+        uint64_t plane = index / grid[0];
+        ctaid[0] = (uint32_t)(index % grid[0]);
+        ctaid[1] = (uint32_t)(plane % grid[1]);
+        ctaid[2] = (uint32_t)(plane / grid[1]);
+    }
     uint32_t last = r->nthreads % HW_WARP_LANES;
     uint32_t smid = (uint32_t)(index % r->proto.nsmid);
     atomic_store_explicit(&b->index, index, memory_order_relaxed);

@@ -126,6 +126,17 @@ static void drop_abandoned(hw_worker *k)
             k->blocks[i]->busy = false;
 }
 
+/* Blocks of an ordinary launch that this worker may hold: no more than would be on the device. */
+static bool has_room(const hw_worker *k)
+{
+    const hw_run *r = k->run;
+    const hw_device *d = r->x->dev;
+    uint64_t per_sm = d->compute.max_threads_per_sm / r->nthreads;
+    if (per_sm > d->occupancy.max_blocks_per_sm)
+        per_sm = d->occupancy.max_blocks_per_sm;
+    return k->nblocks < per_sm * d->compute.sm_count / r->nworkers + 1;
+}
+
 /* Every open block of this worker waits for others. */
 static hw_block *when_stalled(hw_worker *k)
 {
@@ -136,7 +147,7 @@ static hw_block *when_stalled(hw_worker *k)
         k->stalled_since_ns = now;
     if (fault_ns && now - fault_ns > GRACE_NS)
         hw_run_stop(r, 0);
-    if (r->l->cooperative || now - k->stalled_since_ns > PATIENCE_NS) {
+    if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {
         hw_block *b = start_next(k);
         if (b)
             return b;
