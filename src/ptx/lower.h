@@ -116,7 +116,6 @@ void w_video_simd(lw *l, unsigned lanes);
 hw_wir_val w_mad_1x(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_approx64(lw *l, hw_wir_op op, hw_wir_val a);
 hw_wir_val w_testp(lw *l, hw_wir_val a);
-hw_wir_val w_fma_half(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_half_via_f32(lw *l, hw_wir_op op, hw_wir_val a);
 hw_wir_val w_to_f32(lw *l, hw_wir_val a);
 hw_wir_val w_set(lw *l);

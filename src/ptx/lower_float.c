@@ -36,13 +36,6 @@ hw_wir_val w_testp(lw *l, hw_wir_val a)
     return p;
 }
 
-hw_wir_val w_fma_half(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c)
-{
-    if (lw_has(l, PTX_M_oob))
-        lw_fail(l, "fma.oob is not supported");
-    return lw_float(l, HW_W_FFMA, T, 3, a, b, c);
-}
-
 hw_wir_val w_to_f32(lw *l, hw_wir_val a)
 {
     return lw_cvt(l, HW_W_FCVT, U, HW_T_F32, a);

@@ -10,7 +10,8 @@ static void check_line(hw_str prologue, const char *line, size_t len)
     hw_arena *a = hw_arena_new();
     hw_diag *d = hw_diag_new(a);
     hw_ptx_unit *u = NULL;
-    char *text = hw_arena_printf(a, "%.*s\n%.*s;\nL: ret;\n}\n", HW_STR_ARG(prologue), (int)len, line);
+    char *text =
+        hw_arena_printf(a, "%.*s\n%.*s;\nL: ret;\n}\n", HW_STR_ARG(prologue), (int)len, line);
     if (hw_ptx_parse(a, hw_str_of(text), "test", &u, d) == HW_OK) {
         printf("+ %.*s\n", (int)len, line);
     } else {

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs every case of the instruction table: the instruction, parsed, checked, lowered and executed
+ * for many lanes, against the row's lane expression in plain C.
+ * test_isa [-v] [-n LANES] [PREFIX]: only instructions that begin with PREFIX. */
+#include "hw_ptx.h"
+#include "interp.h"
+#include "lane_cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+lane_state lane_now;
+
+enum { IN_BYTES = 32, OUT_BYTES = 8 };
+
+typedef struct options {
+    const char *prefix;
+    unsigned lanes;
+    bool verbose;
+} options;
+
+/* ---- inputs: edges of the type first, then random patterns ---- */
+
+static uint64_t next_random(uint64_t *s)
+{
+    *s ^= *s << 13;
+    *s ^= *s >> 7;
+    *s ^= *s << 17;
+    return *s * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+/* clang-format off */
+static const uint64_t ints[] = {
+    0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 24, 31, 32, 33, 40, 63, 64, 65, 127, 128, 129, 255, 256, 0x7fff, 0x8000, 0x8001,
+    0xffff, 0x10000, 0x7fffff, 0x800000, 0xffffff, 0x12345678, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff,
+    0x100000000, 0x7fffffffffffffff, 0x8000000000000000, 0x8000000000000001, 0xfffffffffffffffe, 0xffffffffffffffff,
+    0xffffffffffff8000, 0xffffffff80000000, 0xffffffffffffff80, 0xf0f0f0f0f0f0f0f0, 0x0123456789abcdef,
+};
+static const double reals[] = {
+    0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, 2.5, -2.5, 3.0, 0.1, -0.1, 1.0 / 3, 10.0, 100.25, -255.5, 255.5, 256.0,
+    65504.0, 65519.0, 65520.0, 1e5, 8388607.5, 8388608.0, 16777217.0, 2147483647.0, 2147483648.0, -2147483648.0, 4294967295.0,
+    4294967296.0, 9.2e18, -9.3e18, 1.8e19, 2e19, 3.4e38, -3.4e38, 1e39, 1e-5, 0x1p-14, 0x1p-15, 0x1p-24, 0x1p-25, 0x1.8p-24,
+    0x1p-126, 0x1p-127, -0x1p-130, 0x1p-149, 0x1p-150, 0x1.fffffep127, 0x1p126, 0x1p127, 1e300, 1e-300, 0x1p-1022, 0x1p-1060,
+    (double)INFINITY, -(double)INFINITY, (double)NAN,
+};
+/* clang-format on */
+
+static bool is_type(const char *t, const char *name)
+{
+    return strcmp(t, name) == 0;
+}
+
+static unsigned type_bits(const char *t)
+{
+    if (is_type(t, "pred"))
+        return 1;
+    if (strchr(t, 'x'))
+        return 32;
+    return (unsigned)strtoul(t + strcspn(t, "0123456789"), NULL, 10);
+}
+
+static bool is_float(const char *t)
+{
+    return (t[0] == 'f' || t[0] == 'b') && strchr(t, 'f') != NULL;
+}
+
+static uint64_t encode(const char *t, double v)
+{
+    if (is_type(t, "f64"))
+        return soft_bits64(v);
+    if (is_type(t, "f32"))
+        return soft_narrow(v, SOFT_F32, SOFT_RN);
+    return soft_narrow(v, t[0] == 'b' ? SOFT_BF16 : SOFT_F16, SOFT_RN);
+}
+
+/* A real of moderate size, where approximations have their bounds. */
+static double moderate(uint64_t r)
+{
+    double m = 1.0 + (double)(r & 0xfffffffffffff) * 0x1p-52;
+    return ldexp(r >> 63 ? -m : m, (int)((r >> 52) & 31) - 16);
+}
+
+static uint64_t edge(const char *t, unsigned k)
+{
+    if (is_type(t, "f16x2") || is_type(t, "bf16x2")) {
+        const char *half = t[0] == 'b' ? "bf16" : "f16";
+        return encode(half, reals[k % HW_COUNTOF(reals)]) |
+               encode(half, reals[(k * 7 + 3) % HW_COUNTOF(reals)]) << 16;
+    }
+    return is_float(t) ? encode(t, reals[k % HW_COUNTOF(reals)]) : ints[k % HW_COUNTOF(ints)];
+}
+
+static uint64_t mask_bits(uint64_t v, unsigned bits)
+{
+    return bits >= 64 ? v : v & ((UINT64_C(1) << bits) - 1);
+}
+
+static uint64_t input(const lane_case *c, unsigned lane, unsigned k, uint64_t *seed)
+{
+    static const unsigned strides[] = { 1, 61, 7, 13 };
+    const char *t = c->types[k];
+    uint64_t r = next_random(seed), v;
+    unsigned n = is_float(t) ? HW_COUNTOF(reals) : HW_COUNTOF(ints);
+    if (c->nsrc == 1 && type_bits(t) <= 16 && lane < 65536)
+        v = lane * UINT64_C(40503) >> 0; /* odd: all patterns when there are lanes enough */
+    else if (c->nsrc == 1 && lane < n)
+        v = edge(t, lane);
+    else if (lane % 4 < 2 && c->nsrc > 1)
+        v = edge(t, k == 0 ? lane / 2 % n : lane / (2 * strides[k]) + (unsigned)(r >> 60));
+    else if (is_float(t) && lane % 4 == 2)
+        v = strchr(t, 'x') ? encode("f16", moderate(r)) | encode("f16", moderate(r << 7)) << 16
+                           : encode(t, moderate(r));
+    else
+        v = r >> 7;
+    return mask_bits(v, type_bits(t));
+}
+
+/* ---- the kernel around an instruction ---- */
+
+static void add_load(char *text, size_t room, const char *t, const char *reg, unsigned k)
+{
+    size_t at = strlen(text);
+    if (is_type(t, "pred"))
+        snprintf(text + at, room - at,
+                 "ld.global.u32 %%r15, [%%rd18+%u];\nand.b32 %%r15, %%r15, 1;\nsetp.ne.u32 %s, "
+                 "%%r15, 0;\n",
+                 8 * k, reg);
+    else
+        snprintf(text + at, room - at, "ld.global.b%u %s, [%%rd18+%u];\n", type_bits(t), reg,
+                 8 * k);
+}
+
+static const char *kernel_text(const lane_case *c)
+{
+    static char text[4096];
+    snprintf(text, sizeof text,
+             ".version 9.0\n.target sm_120\n.address_size 64\n"
+             ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n%s"
+             "ld.param.u64 %%rd18, [in];\nld.param.u64 %%rd17, [out];\n"
+             "mov.u32 %%r19, %%ctaid.x;\nmov.u32 %%r18, %%tid.x;\n"
+             "mad.lo.u32 %%r19, %%r19, 32, %%r18;\n"
+             "mad.wide.u32 %%rd18, %%r19, 32, %%rd18;\nmad.wide.u32 %%rd17, %%r19, 8, %%rd17;\n",
+             lane_decls);
+    for (unsigned k = 0; k < c->nsrc; k++)
+        if (c->imm < 0 || k + 1 < c->nsrc)
+            add_load(text, sizeof text, c->types[k], c->regs[k], k);
+    size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at, "%s\n", c->insn);
+    at = strlen(text);
+    if (is_type(c->dest, "pred"))
+        snprintf(text + at, sizeof text - at,
+                 "selp.u32 %%r15, 1, 0, %s;\nst.global.u32 [%%rd17], %%r15;\nret;\n}\n",
+                 c->dest_reg);
+    else
+        snprintf(text + at, sizeof text - at, "st.global.b%u [%%rd17], %s;\nret;\n}\n",
+                 type_bits(c->dest), c->dest_reg);
+    return text;
+}
+
+static bool build(hw_arena *a, const lane_case *c, hw_wir_module **w)
+{
+    hw_diag *d = hw_diag_new(a);
+    hw_ptx_unit *u = NULL;
+    hw_ptx_module *m = NULL;
+    const char *text = kernel_text(c);
+    if (hw_ptx_parse(a, hw_str_of(text), c->insn, &u, d) == HW_OK &&
+        hw_ptx_link(a, &u, 1, &m, d) == HW_OK && hw_ptx_lower(a, m, 0, w, d) == HW_OK &&
+        hw_wir_verify(*w, d) == HW_OK)
+        return true;
+    hw_str why = hw_diag_text(d, a);
+    printf("%s\n%.*s\n", c->insn, HW_STR_ARG(why));
+    return false;
+}
+
+/* ---- comparing ---- */
+
+static double decode(const char *t, uint64_t v)
+{
+    if (is_type(t, "f64"))
+        return soft_double(v);
+    if (is_type(t, "f32"))
+        return (double)soft_float((uint32_t)v);
+    return soft_widen(v & 0xffff, t[0] == 'b' ? SOFT_BF16 : SOFT_F16);
+}
+
+static double unit_of(const char *t, double v)
+{
+    int fraction = is_type(t, "f64") ? 52 : is_type(t, "f32") ? 23 : t[0] == 'b' ? 7 : 10;
+    int least = is_type(t, "f64") ? -1074 : is_type(t, "f32") ? -149 : t[0] == 'b' ? -133 : -24;
+    int e;
+    frexp(v, &e);
+    return ldexp(1.0, e - 1 - fraction > least ? e - 1 - fraction : least);
+}
+
+static bool close_enough(const char *t, double want, double got)
+{
+    double least = is_type(t, "f64") ? 0x1p-1022 : is_type(t, "f16") ? 0x1p-14 : 0x1p-126;
+    if (want == got || (isnan(want) && isnan(got)))
+        return true;
+    if (isnan(want) || isnan(got))
+        return false;
+    if (HAS(ftz) && fabs(want) <= least && got == 0)
+        return true;
+    double high = is_type(t, "f64")   ? 0x1.fffffffffffffp1023
+                  : is_type(t, "f16") ? 65504
+                                      : 0x1.fffffep127;
+    if (isinf(want) || isinf(got)) /* at the edge of the range */
+        return fabs(want) >= high / 2 && fabs(got) >= high / 2 && signbit(want) == signbit(got);
+    double allowed = lane_now.ulps * unit_of(t, want);
+    return fabs(want - got) <= (allowed > lane_now.absolute ? allowed : lane_now.absolute);
+}
+
+static bool same(const char *t, uint64_t want, uint64_t got)
+{
+    if (lane_now.any || want == got)
+        return true;
+    if (!is_float(t))
+        return false;
+    double w = decode(t, want), g = decode(t, got);
+    if (lane_now.inexact)
+        return close_enough(t, w, g);
+    return isnan(w) && isnan(g);
+}
+
+static int c_round(int r)
+{
+    static const int modes[] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD,
+                                 FE_TONEAREST };
+    return modes[r];
+}
+
+/* What every row's result goes through: .sat, .relu and .ftz. */
+static uint64_t finish(const lane_case *c, const char *t, uint64_t r)
+{
+    if (!is_float(t))
+        return r;
+    double v = decode(t, r);
+    if (HAS(sat))
+        r = !(v > 0) ? 0 : v > 1 ? encode(t, 1.0) : r;
+    if (HAS(relu) && v <= 0)
+        r = 0;
+    else if (HAS(satfinite) && isinf(v))
+        r -= 1;
+    double least = is_type(t, "f16") ? 0x1p-14 : 0x1p-126;
+    if (HAS(ftz) && c->flushes && !is_type(t, "f64") && v != 0 && fabs(v) < least)
+        r &= UINT64_C(1) << (type_bits(t) - 1);
+    return r;
+}
+
+static uint64_t expected_part(const lane_case *c, const char *t, const uint64_t *in)
+{
+    fesetround(c_round(lane_now.round));
+    uint64_t r = c->lane(in);
+    fesetround(FE_TONEAREST);
+    return lane_now.inexact ? r : finish(c, t, r);
+}
+
+static const char *part_type(const char *t)
+{
+    static const char *const parts[][2] = {
+        { "f16x2", "f16" }, { "bf16x2", "bf16" }, { "u16x2", "u16" }, { "s16x2", "s16" }
+    };
+    for (size_t k = 0; k < HW_COUNTOF(parts); k++)
+        if (is_type(t, parts[k][0]))
+            return parts[k][1];
+    return t;
+}
+
+static bool check_lane(const lane_case *c, const uint64_t *in, uint64_t got, uint64_t *want)
+{
+    bool ok = true;
+    *want = 0;
+    const char *t = part_type(c->dest);
+    for (int p = 0; p < (c->packed ? 2 : 1); p++) {
+        uint64_t part[4];
+        for (unsigned k = 0; k < 4; k++)
+            part[k] = c->packed ? (in[k] >> (16 * p)) & 0xffff : in[k];
+        lane_now.inexact = lane_now.any = false;
+        uint64_t w = expected_part(c, t, part), g = c->packed ? (got >> (16 * p)) & 0xffff : got;
+        ok = ok && same(t, w, g);
+        *want |= w << (16 * p);
+    }
+    return ok;
+}
+
+static void set_mods(const lane_case *c)
+{
+    lane_now = (lane_state){ .round = c->round, .mode = -1, .cmp = -1, .boolop = -1 };
+    for (unsigned k = 0; c->mods[k]; k++) {
+        int m = c->mods[k] - 1;
+        lane_now.has[m] = true;
+        if (m >= LANE_eq && m <= LANE_nan)
+            lane_now.cmp = m;
+        if (m == LANE_and || m == LANE_or || m == LANE_xor)
+            lane_now.boolop = m;
+        if (m >= LANE_f4e && m <= LANE_rc16)
+            lane_now.mode = m;
+    }
+}
+
+/* ---- one case ---- */
+
+typedef struct batch {
+    uint64_t (*in)[IN_BYTES / 8];
+    uint64_t *out;
+    unsigned lanes;
+} batch;
+
+static bool execute(const hw_wir_module *w, const batch *b)
+{
+    uint64_t params[2] = { (uint64_t)(uintptr_t)b->in, (uint64_t)(uintptr_t)b->out };
+    interp x = { .m = w, .params = (const uint8_t *)params, .ntid = { 32, 1, 1 } };
+    for (unsigned k = 0; k < b->lanes / 32; k++) {
+        x.lanes = UINT32_MAX;
+        x.ctaid[0] = k;
+        if (!interp_run(&x)) {
+            printf("interpreter: %s\n", x.failed);
+            return false;
+        }
+    }
+    return true;
+}
+
+static unsigned compare(const lane_case *c, const batch *b)
+{
+    unsigned wrong = 0;
+    unsigned bits = type_bits(c->dest);
+    set_mods(c);
+    for (unsigned l = 0; l < b->lanes; l++) {
+        uint64_t want, got = mask_bits(b->out[l], bits);
+        if (check_lane(c, b->in[l], got, &want))
+            continue;
+        if (wrong++ < 2)
+            printf("%s a=%llx b=%llx c=%llx e=%llx: got %llx, want %llx\n", c->insn,
+                   (unsigned long long)b->in[l][0], (unsigned long long)b->in[l][1],
+                   (unsigned long long)b->in[l][2], (unsigned long long)b->in[l][3],
+                   (unsigned long long)got, (unsigned long long)want);
+    }
+    return wrong;
+}
+
+static bool run_case(const lane_case *c, const batch *b)
+{
+    uint64_t seed = UINT64_C(88172645463325252);
+    for (unsigned l = 0; l < b->lanes; l++)
+        for (unsigned k = 0; k < 4; k++)
+            b->in[l][k] = k >= c->nsrc                      ? 0
+                          : c->imm >= 0 && k + 1 == c->nsrc ? (uint64_t)c->imm
+                                                            : input(c, l, k, &seed);
+    memset(b->out, 0xee, b->lanes * sizeof *b->out);
+    hw_arena *a = hw_arena_new();
+    hw_wir_module *w = NULL;
+    bool ok = build(a, c, &w) && execute(w, b);
+    hw_arena_free(a);
+    if (!ok) {
+        printf("FAILED %s\n", c->insn);
+        return false;
+    }
+    unsigned wrong = compare(c, b);
+    if (wrong)
+        printf("FAILED %s: %u of %u lanes\n", c->insn, wrong, b->lanes);
+    return wrong == 0;
+}
+
+int main(int argc, char **argv)
+{
+    options o = { .prefix = "", .lanes = 512 };
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-v") == 0)
+            o.verbose = true;
+        else if (strcmp(argv[i], "-n") == 0 && i + 1 < argc)
+            o.lanes = (unsigned)strtoul(argv[++i], NULL, 10) & ~31u;
+        else
+            o.prefix = argv[i];
+    }
+    batch b = { calloc(o.lanes, IN_BYTES), calloc(o.lanes, OUT_BYTES), o.lanes };
+    unsigned failed = 0, run = 0;
+    for (unsigned k = 0; k < lane_ncases; k++) {
+        if (strncmp(lane_cases[k].insn, o.prefix, strlen(o.prefix)) != 0)
+            continue;
+        run++;
+        if (o.verbose)
+            printf("%s\n", lane_cases[k].insn);
+        failed += !run_case(&lane_cases[k], &b);
+    }
+    printf("%u cases of %u lanes, %u failed\n", run, o.lanes, failed);
+    free(b.in);
+    free(b.out);
+    return failed != 0;
+}
