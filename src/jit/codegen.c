@@ -189,6 +189,7 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     g->v = v;
     memset(out, 0, sizeof *out);
     g->info = &out->info;
+    HW_TRY(hw_wir_prepare(m, d));
     HW_TRY(make_target(g, o));
     g->cx = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);

@@ -26,7 +26,7 @@ bool hwg_is_exit(const hw_gen *g, uint32_t b)
 {
     const hw_wir_block *k = &g->f->blocks.ptr[b];
     const hw_wir_insn *t = &k->insns.ptr[0];
-    bool ends = t->op == HW_W_EXIT || (t->op == HW_W_RET && g->f->is_kernel);
+    bool ends = g->f->is_kernel ? t->op == HW_W_EXIT || t->op == HW_W_RET : t->op == HW_W_RET;
     return k->insns.len == 1 && ends && t->guard.kind != HW_V_REG;
 }
 
@@ -272,6 +272,10 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
 /* EXIT and RET. Guarded: the other lanes go on to target 0. */
 static void end_lanes_here(hw_gen *g, const hw_wir_insn *in)
 {
+    if (in->op == HW_W_EXIT && !g->f->is_kernel) {
+        hwg_fail(g, HW_E_UNSUPPORTED, "exit in a function that could not be inlined");
+        return;
+    }
     if (in->guard.kind != HW_V_REG) {
         end_lanes(g, g->mask);
         if (!g->an->divergent[g->block] || g->version == GEN_FULL)

@@ -103,6 +103,8 @@ typedef struct hw_gen {
     hw_lb *take;  /* per block: let the lanes waiting there run; NULL until needed */
     hw_lv once[sizeof(hw_frame) / 4]; /* frame fields that never change, loaded at entry */
     hw_lv scratch;                    /* alloca of 32 x 64 bit, for cold calls */
+    hw_lv io;                         /* a called function's arguments and results */
+    HW_VEC(uint32_t) called;          /* functions to be generated */
     hw_lv local_used; /* i64: local memory of a lane used by callers; NULL: the frame's */
     HW_VEC(hw_gen_point *) points;
     hw_gen_point **point_of; /* per instruction */
@@ -199,7 +201,6 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in);
 hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in); /* lanes of the block and guard */
 
 /* ---- control (flow.c), suspension (suspend.c), functions (function.c) ---- */
-void hwg_function(hw_gen *g, uint32_t index);
 void hwg_terminator(hw_gen *g, const hw_wir_insn *in);
 void hwg_spin(hw_gen *g, const hw_wir_insn *in);   /* before a terminator that goes back */
 void hwg_blocks(hw_gen *g);                        /* all blocks of the function, and checks */
@@ -211,6 +212,12 @@ void hwg_attributes(hw_gen *g, hw_lv fn);
 void hwg_fault(hw_gen *g, unsigned status, uint32_t loc); /* emits a call and unreachable */
 void hwg_deopt(hw_gen *g, hw_lv ok);                      /* go on if ok, else deoptimise */
 void hwg_arrival(hw_gen *g); /* where deoptimised warps come in, before an instruction */
+
+/* ---- calls (call.c) ---- */
+hw_lv hwg_callee(hw_gen *g, uint32_t index); /* the LLVM function; it is generated later */
+void hwg_receive(hw_gen *g);
+void hwg_give_results(hw_gen *g);
+void hwg_stack_needs(hw_gen *g);
 
 /* ---- memory (memory.c, atomic.c) ---- */
 void hwg_groups(hw_gen *g, uint32_t block);

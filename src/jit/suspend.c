@@ -200,6 +200,10 @@ static void come_back(hw_gen *g, hw_gen_point *p)
 
 static void suspend(hw_gen *g, hw_gen_point *p)
 {
+    if (!g->f->is_kernel) {
+        hwg_fail(g, HW_E_UNSUPPORTED, "a function that waits and could not be inlined");
+        return;
+    }
     g->info->suspends = true;
     leave(g, p);
     come_back(g, p);
@@ -395,7 +399,7 @@ static void diagnose_livelock(hw_gen *g, hw_lv spins, uint32_t loc)
 
 void hwg_spin(hw_gen *g, const hw_wir_insn *in)
 {
-    if (!spins_here(g))
+    if (!spins_here(g) || !g->f->is_kernel)
         return;
     g->info->spins = true;
     hw_lv same = b_icmp(g, LLVMIntEQ, hwg_frame(g, offsetof(hw_frame, spin_mask), g->i32), g->mask);
