@@ -180,7 +180,7 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
     hw_status s = open_texts(p->arena, image, len, cc, &img, &texts, &n, d);
     if (s == HW_OK)
         s = link_texts(p, texts, origins_of(p->arena, origin, n), n, d);
-    else if (s == HW_E_INVALID || s == HW_E_RANGE)
+    else if (s == HW_E_INVALID || s == HW_E_RANGE || s == HW_E_UNSUPPORTED)
         s = HW_E_CORRUPT;
     if (s == HW_OK)
         read_cubin(p, &img, cc);
