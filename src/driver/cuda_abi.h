@@ -254,5 +254,6 @@ typedef enum CUstreamCaptureMode_enum {
 } CUstreamCaptureMode;
 
 #include "cuda_structs.h"
+#include "cuda_graph_structs.h"
 
 #endif

@@ -129,6 +129,7 @@ void hw_cu_contexts_end(void); /* the process ends */
 CUresult hw_cu_find_stream(CUstream handle, hw_cu_stream **out);
 CUresult hw_cu_find_stream_any(CUstream handle, hw_cu_stream **out); /* faulted or not */
 void hw_cu_per_thread(bool enter); /* entry.c's twins: stream 0 means the thread's own */
+CUresult hw_cu_submit_host(hw_cu_stream *s, CUhostFn fn, void *user);
 void hw_cu_streams_end(hw_cu_context *ctx);
 void hw_cu_events_end(hw_cu_context *ctx);
 CUresult hw_cu_submit(hw_cu_stream *s, hw_task_fn *run, void (*drop)(void *), void *task);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Events: cuEvent*, cuStreamWaitEvent. (CUDA Driver API, "Event Management".)
  */
-#include "driver.h"
+#include "capture.h"
 
 #include <stdlib.h>
 
@@ -37,6 +37,7 @@ CUresult cuEventCreate(CUevent *out, unsigned int flags)
 static void event_end(hw_cu_event *e)
 {
     hw_cu_handle_drop(e->handle);
+    hw_cu_tips_drop(&e->tips);
     hw_timeline_destroy(e->t);
     hw_cu_list_remove(&e->link);
     free(e);
@@ -70,7 +71,10 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream, unsigned int fl
     CU_TRY(find_event(handle, &e));
     CU_TRY(hw_cu_find_stream(stream, &s));
     CU_NEED(e->ctx == s->ctx, INVALID_HANDLE);
-    hw_timeline_record(e->t, s->s);
+    bool captured;
+    CU_TRY(hw_cu_capture_record(s, e, flags == 1, &captured));
+    if (!captured)
+        hw_timeline_record(e->t, s->s);
     return CUDA_SUCCESS;
 }
 
@@ -83,6 +87,7 @@ CUresult cuEventQuery(CUevent handle)
 {
     hw_cu_event *e;
     CU_TRY(find_event(handle, &e));
+    CU_NEED(!hw_cu_captured(e), CAPTURED_EVENT);
     if (!hw_timeline_reached(e->t))
         return CUDA_ERROR_NOT_READY;
     return hw_cu_sticky(e->ctx);
@@ -92,6 +97,7 @@ CUresult cuEventSynchronize(CUevent handle)
 {
     hw_cu_event *e;
     CU_TRY(find_event(handle, &e));
+    CU_NEED(!hw_cu_captured(e), CAPTURED_EVENT);
     hw_timeline_wait(e->t);
     return hw_cu_sticky(e->ctx);
 }
@@ -115,8 +121,11 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int flags)
     hw_cu_event *e;
     hw_cu_stream *s;
     CU_NEED(flags <= 1, INVALID_VALUE);
+    bool captured;
     CU_TRY(find_event(handle, &e));
     CU_TRY(hw_cu_find_stream(stream, &s));
-    hw_timeline_block(s->s, e->t);
+    CU_TRY(hw_cu_capture_wait(s, e, flags == 1, &captured));
+    if (!captured)
+        hw_timeline_block(s->s, e->t);
     return CUDA_SUCCESS;
 }

@@ -182,6 +182,11 @@ static hw_status launch_run(void *p, hw_fault *fault)
     return hw_cu_launch_now(p, fault);
 }
 
+CUresult hw_cu_submit_launch(hw_cu_stream *s, hw_cu_launch *l)
+{
+    return hw_cu_submit(s, launch_run, free, l);
+}
+
 static CUresult launch(CUfunction handle, const hw_cu_shape *shape, CUstream stream, void **params,
                        void **extra)
 {
@@ -195,7 +200,7 @@ static CUresult launch(CUfunction handle, const hw_cu_shape *shape, CUstream str
     CU_TRY(hw_cu_capture_launch(s, l, &captured));
     if (captured)
         return CUDA_SUCCESS;
-    CU_TRY(hw_cu_submit(s, launch_run, free, l));
+    CU_TRY(hw_cu_submit_launch(s, l));
     if (!hw_cu_env_true(hw_cu.env.blocking))
         return CUDA_SUCCESS;
     hw_stream_wait(s->s);

@@ -26,6 +26,9 @@ hw_cu_launch *hw_cu_launch_copy(const hw_cu_launch *l);
 /* Carry out now, on this thread: what a stream's task does. */
 hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault);
 
+/* Append to a stream; takes l. */
+CUresult hw_cu_submit_launch(hw_cu_stream *s, hw_cu_launch *l);
+
 /* capture.c: if s is capturing, the launch becomes a node, is taken, and *done is set. */
 CUresult hw_cu_capture_launch(hw_cu_stream *s, hw_cu_launch *l, bool *done);
 

@@ -128,6 +128,8 @@ CUresult cuMemFree_v2(CUdeviceptr address)
         return CUDA_SUCCESS;
     CU_TRY(own_block(address, HW_MEM_DEVICE, HW_MEM_MANAGED, &b));
     CU_TRY(hw_cu_synchronize(b->ctx));
+    if (b->of_graph)
+        return CUDA_SUCCESS;
     if (b->pool)
         return hw_cu_pool_free(b);
     return hw_cu_free_block(b);

@@ -14,6 +14,11 @@ typedef struct hw_cu_library hw_cu_library;
 typedef struct hw_cu_pool hw_cu_pool;
 typedef struct hw_cu_capture hw_cu_capture;
 
+typedef struct hw_cu_tips { /* capture.c: the nodes the next one depends on */
+    CUgraphNode *nodes;
+    size_t n;
+} hw_cu_tips;
+
 typedef struct hw_cu_gpu {
     int ordinal;
     const hw_device *model;
@@ -22,7 +27,8 @@ typedef struct hw_cu_gpu {
     hw_cu_context *primary; /* made at first use, then kept; its exec comes and goes */
     unsigned primary_refs, primary_flags;
     hw_cu_pool *default_pool, *pool;
-    uint64_t physical_bytes; /* of cuMemCreate */
+    uint64_t graph_bytes, graph_high; /* of allocation nodes */
+    uint64_t physical_bytes;          /* of cuMemCreate */
 } hw_cu_gpu;
 
 struct hw_cu_stream {
@@ -33,6 +39,7 @@ struct hw_cu_stream {
     int priority;
     uint64_t id;
     hw_cu_capture *capture; /* NULL: not capturing */
+    hw_cu_tips tips;
     CUlaunchAttributeValue attributes[16];
     hw_cu_link link;
 };
@@ -42,9 +49,8 @@ typedef struct hw_cu_event {
     hw_cu_context *ctx;
     hw_timeline *t;
     unsigned flags;
-    hw_cu_capture *capture; /* last recorded in this capture */
-    uint64_t capture_id;
-    void *capture_nodes; /* what it stands for there: graph.c */
+    uint64_t capture_id; /* last recorded in this capture; 0: in none */
+    hw_cu_tips tips;
     hw_cu_link link;
 } hw_cu_event;
 
@@ -60,7 +66,8 @@ struct hw_cu_context {
     pthread_mutex_t lock;
     hw_cu_link streams, events, modules, blocks, arrays;
     int cache_config, shared_config;
-    uint64_t limits[8]; /* by CUlimit, for those exec does not keep */
+    uint64_t limits[8];        /* by CUlimit, for those exec does not keep */
+    _Atomic unsigned captures; /* that keep the legacy stream from being used */
     _Atomic bool fault_told;
     _Atomic uint64_t peers; /* bit set of gpus */
     hw_cu_link link;
@@ -72,6 +79,7 @@ typedef struct hw_cu_block { /* tag of an allocation in hw_mem */
     hw_cu_pool *pool;  /* NULL: not from a pool */
     void *reservation; /* virtual.c: not NULL for an address reservation */
     bool fixed;        /* a module's variables: not for cuMemFree */
+    bool of_graph;     /* an allocation node's: freeing it is up to its graphs */
     bool sync_memops, read_mostly;
     _Atomic bool freed; /* pool.c: its free is queued or done */
     CUmemLocation preferred, accessed_by, prefetched;

@@ -8,7 +8,7 @@
  * and given out again for the same size; what exceeds it goes back to the device. When memory runs
  * out, the frees still queued are waited for first.
  */
-#include "driver.h"
+#include "capture.h"
 
 #include <stdlib.h>
 
@@ -162,13 +162,24 @@ static CUresult pool_alloc(hw_cu_pool *p, hw_cu_context *ctx, uint64_t size, CUd
     return CUDA_SUCCESS;
 }
 
+static CUresult captured_alloc(hw_cu_stream *s, size_t size, CUdeviceptr *out)
+{
+    const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+                                  .alloc = { .bytesize = size } };
+    hw_cu_node *n;
+    CU_TRY(hw_cu_capture_add(s, &p, &n));
+    *out = n->params.alloc.dptr;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *out, size_t size, CUmemoryPool pool, CUstream stream)
 {
     hw_cu_pool *p;
     hw_cu_stream *s;
     CU_NEED(out, INVALID_VALUE);
     CU_TRY(hw_cu_find_stream(stream, &s));
-    CU_NEED(!s->capture, STREAM_CAPTURE_UNSUPPORTED);
+    if (s->capture)
+        return captured_alloc(s, size, out);
     CU_TRY(find_pool(pool, &p));
     CU_NEED(p->gpu == s->ctx->gpu || p->access[s->ctx->gpu->ordinal], INVALID_VALUE);
     return pool_alloc(p, s->ctx, size, out);
@@ -195,11 +206,17 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     hw_cu_stream *s;
     hw_mem_info info;
     CU_TRY(hw_cu_find_stream(stream, &s));
-    CU_NEED(!s->capture, STREAM_CAPTURE_UNSUPPORTED);
+    if (s->capture) {
+        const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = { address } };
+        hw_cu_node *n;
+        return hw_cu_capture_add(s, &p, &n);
+    }
     if (!address)
         return CUDA_SUCCESS;
     hw_cu_block *b = hw_cu_find_block(address, &info);
     CU_NEED(b && info.base == address && info.kind == HW_MEM_DEVICE, INVALID_VALUE);
+    if (b->of_graph)
+        return CUDA_SUCCESS; /* stays until its graphs go */
     CU_NEED(!b->fixed && !b->reservation && !atomic_exchange(&b->freed, true), INVALID_VALUE);
     return hw_cu_submit(s, free_run, NULL, b);
 }

@@ -4,7 +4,7 @@
  * stream included), host functions. (CUDA Driver API, "Stream Management"; "API synchronization
  * behavior", "Stream synchronization behavior".)
  */
-#include "driver.h"
+#include "capture.h"
 
 #include <stdlib.h>
 
@@ -31,6 +31,7 @@ static pthread_once_t own_once = PTHREAD_ONCE_INIT;
 
 static void stream_end(hw_cu_stream *s)
 {
+    hw_cu_capture_forget(s);
     hw_stream_destroy(s->s);
     hw_cu_list_remove(&s->link);
     if (s->handle)
@@ -119,6 +120,8 @@ CUresult hw_cu_find_stream_any(CUstream handle, hw_cu_stream **out)
 CUresult hw_cu_find_stream(CUstream handle, hw_cu_stream **out)
 {
     CU_TRY(hw_cu_find_stream_any(handle, out));
+    bool legacy = *out == &(*out)->ctx->legacy;
+    CU_NEED(!legacy || !atomic_load(&(*out)->ctx->captures), STREAM_CAPTURE_IMPLICIT);
     return hw_cu_sticky((*out)->ctx);
 }
 
@@ -193,10 +196,20 @@ void hw_cu_streams_end(hw_cu_context *ctx)
 
 /* ---- waiting ---- */
 
+/* Waiting for a stream that is capturing spoils the capture. */
+static CUresult not_capturing(hw_cu_stream *s)
+{
+    if (!s->capture)
+        return CUDA_SUCCESS;
+    hw_cu_capture_invalidate(s);
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 CUresult cuStreamQuery(CUstream handle)
 {
     hw_cu_stream *s;
     CU_TRY(hw_cu_find_stream(handle, &s));
+    CU_TRY(not_capturing(s));
     if (!hw_stream_idle(s->s))
         return CUDA_ERROR_NOT_READY;
     return hw_cu_sticky(s->ctx);
@@ -206,6 +219,7 @@ CUresult cuStreamSynchronize(CUstream handle)
 {
     hw_cu_stream *s;
     CU_TRY(hw_cu_find_stream(handle, &s));
+    CU_TRY(not_capturing(s));
     hw_stream_wait(s->s);
     return hw_cu_sticky(s->ctx);
 }
@@ -240,12 +254,19 @@ static CUresult submit_call(hw_cu_stream *s, host_call call)
     return hw_cu_result(hw_stream_submit_host(s->s, host_call_run, c));
 }
 
+CUresult hw_cu_submit_host(hw_cu_stream *s, CUhostFn fn, void *user)
+{
+    return submit_call(s, (host_call){ .fn = fn, .user = user, .ctx = s->ctx });
+}
+
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *user)
 {
     hw_cu_stream *s;
+    hw_cu_node *n;
     CU_NEED(fn, INVALID_VALUE);
     CU_TRY(hw_cu_find_stream(handle, &s));
-    return submit_call(s, (host_call){ .fn = fn, .user = user, .ctx = s->ctx });
+    const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_HOST, .host = { fn, user } };
+    return s->capture ? hw_cu_capture_add(s, &p, &n) : hw_cu_submit_host(s, fn, user);
 }
 
 CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *user,
@@ -254,6 +275,7 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void *u
     hw_cu_stream *s;
     CU_NEED(callback && flags == 0, INVALID_VALUE);
     CU_TRY(hw_cu_find_stream(handle, &s));
+    CU_NEED(!s->capture, STREAM_CAPTURE_UNSUPPORTED);
     return submit_call(
         s, (host_call){ .callback = callback, .stream = handle, .user = user, .ctx = s->ctx });
 }
