@@ -7,6 +7,17 @@
 
 #define HALF 16
 
+/* Widths, lines and numbers of banks are powers of two (device.def says so): division is a shift. */
+static uint32_t shift_of(uint32_t power_of_two)
+{
+    return (uint32_t)__builtin_ctz(power_of_two);
+}
+
+static uint32_t width_of(const hw_access *a)
+{
+    return a->width < 16 ? a->width : 16;
+}
+
 static uint32_t lanes_of(const hw_access *a)
 {
     return a->lanes < HW_LANES_MAX ? a->lanes : HW_LANES_MAX;
@@ -28,36 +39,42 @@ static uint32_t next_lane(uint64_t *mask)
 
 /* ---- sets of a few addresses ---- */
 
-#define SET_MAX  512 /* 64 lanes times at most 5 words */
-#define SET_HASH 1024
+#define SET_MAX 512 /* 64 lanes times at most 5 words */
 
+/* Keys in order of arrival. Lanes mostly come in ascending order, and then nothing is searched. */
 typedef struct set {
     uint32_t count;
+    uint64_t most; /* the largest key */
     uint64_t key[SET_MAX];
-    uint16_t slot[SET_HASH]; /* 1 + index in key; 0: free */
 } set;
 
 static void set_init(set *s)
 {
     s->count = 0;
-    memset(s->slot, 0, sizeof s->slot);
 }
 
-/* Adds key; true if it is new. */
-static bool set_add(set *s, uint64_t key)
+/* The index of key, which is added if it is new: then the index is the old count. */
+static uint32_t set_add(set *s, uint64_t key)
 {
-    uint32_t h = (uint32_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 54);
-    for (; s->slot[h]; h = (h + 1) % SET_HASH)
-        if (s->key[s->slot[h] - 1] == key)
-            return false;
-    s->key[s->count++] = key;
-    s->slot[h] = (uint16_t)s->count;
-    return true;
+    uint32_t i = s->count;
+    if (i == 0 || key > s->most) {
+        s->most = key;
+    } else {
+        while (i > 0 && s->key[i - 1] != key)
+            i--;
+        if (i > 0)
+            return i - 1;
+        i = s->count;
+    }
+    s->key[i] = key;
+    s->count++;
+    return i;
 }
 
 /* ---- banks ---- */
 
 #define BANKS_MAX 64
+#define ROWS_MAX  64 /* rows of a bank that are told apart: more than any access of 32 banks has */
 
 static uint32_t bank_width(const hw_device *d, const hw_access *a)
 {
@@ -65,20 +82,31 @@ static uint32_t bank_width(const hw_device *d, const hw_access *a)
     return both && a->bank_width == 8 ? 8 : d->banks.bank_width;
 }
 
-uint32_t hw_bank_of(const hw_device *d, const hw_access *a, uint64_t address)
+/* Where an address lies: bank = address >> bank_shift & bank_mask, row = address >> row_shift. Lanes on one bank share an
+ * access of it if their rows are equal: the bank's word, or on devices with two modes, in the 32-bit mode, the aligned
+ * segment of twice as many words as there are banks. */
+typedef struct geometry {
+    uint32_t bank_shift, bank_mask, row_shift;
+} geometry;
+
+static geometry geometry_of(const hw_device *d, const hw_access *a)
 {
-    return (uint32_t)(address / bank_width(d, a) % d->banks.banks);
+    uint32_t width = bank_width(d, a), shift = shift_of(width);
+    bool segments = d->banks.rule == HW_BANKS32_DUAL_MODE && width == 4;
+    return (geometry){ .bank_shift = shift,
+                       .bank_mask = d->banks.banks - 1,
+                       .row_shift = segments ? 3 + shift_of(d->banks.banks) : shift };
 }
 
-/* What must be equal for two lanes to share one access of a bank: the bank's word, or on devices
- * with two modes, in the 32-bit mode, the aligned segment of twice as many words as there are
- * banks. */
+uint32_t hw_bank_of(const hw_device *d, const hw_access *a, uint64_t address)
+{
+    geometry g = geometry_of(d, a);
+    return (uint32_t)(address >> g.bank_shift) & g.bank_mask;
+}
+
 uint64_t hw_bank_row_of(const hw_device *d, const hw_access *a, uint64_t address)
 {
-    uint32_t width = bank_width(d, a);
-    if (d->banks.rule == HW_BANKS32_DUAL_MODE && width == 4)
-        return address / (4u * 2 * d->banks.banks);
-    return address / width;
+    return address >> geometry_of(d, a).row_shift;
 }
 
 static bool counts_threads(const hw_device *d, const hw_access *a)
@@ -90,24 +118,35 @@ static bool counts_threads(const hw_device *d, const hw_access *a)
 }
 
 typedef struct bank_load {
-    uint8_t words[BANKS_MAX];   /* distinct words of each bank */
-    uint8_t threads[BANKS_MAX]; /* lanes on each bank */
+    uint16_t words[BANKS_MAX];   /* distinct words of each bank */
+    uint16_t threads[BANKS_MAX]; /* lanes on each bank */
+    uint64_t row[BANKS_MAX][ROWS_MAX];
 } bank_load;
+
+static inline void load_word(bank_load *load, geometry g, uint64_t address)
+{
+    uint32_t bank = (uint32_t)(address >> g.bank_shift) & g.bank_mask, n = load->words[bank];
+    uint64_t row = address >> g.row_shift;
+    load->threads[bank]++;
+    for (uint32_t i = n < ROWS_MAX ? n : ROWS_MAX; i > 0; i--)
+        if (load->row[bank][i - 1] == row)
+            return;
+    if (n < ROWS_MAX)
+        load->row[bank][n] = row;
+    load->words[bank]++;
+}
 
 static void load_banks(const hw_device *d, const hw_access *a, uint64_t mask, bank_load *load)
 {
-    set rows;
-    set_init(&rows);
-    memset(load, 0, sizeof *load);
+    geometry g = geometry_of(d, a);
+    uint32_t width = width_of(a);
+    memset(load->words, 0, sizeof load->words);
+    memset(load->threads, 0, sizeof load->threads);
     while (mask) {
         uint64_t at = a->address[next_lane(&mask)];
-        for (uint64_t word = at / 4; word <= (at + a->width - 1) / 4; word++) {
-            uint32_t bank = hw_bank_of(d, a, word * 4);
-            load->threads[bank]++;
-            load->words[bank] =
-                (uint8_t)(load->words[bank] +
-                          set_add(&rows, hw_bank_row_of(d, a, word * 4) * BANKS_MAX + bank));
-        }
+        uint32_t words = (uint32_t)((at & 3) + width + 3) / 4; /* a count: at + width may wrap */
+        for (uint32_t w = 0; w < words; w++)
+            load_word(load, g, at + w * UINT64_C(4));
     }
 }
 
@@ -144,13 +183,13 @@ static uint32_t steps16(const hw_device *d, const hw_access *a, uint64_t mask,
     uint32_t steps = 0;
     while (mask) {
         uint64_t served = 0, scan = mask;
-        uint32_t busy = 0;
+        uint64_t busy = 0;
         uint64_t word = a->address[__builtin_ctzll(mask)] / 4 + word_of_access;
         while (scan) {
             uint32_t lane = next_lane(&scan);
             uint64_t w = a->address[lane] / 4 + word_of_access;
-            uint32_t bit = 1u << w % d->banks.banks;
-            if (w == word || (!(busy & bit) && w % d->banks.banks != word % d->banks.banks)) {
+            uint64_t bit = UINT64_C(1) << (w & (d->banks.banks - 1));
+            if (w == word || (!(busy & bit) && ((w ^ word) & (d->banks.banks - 1)))) {
                 served |= UINT64_C(1) << lane;
                 busy |= bit;
             }
@@ -163,7 +202,7 @@ static uint32_t steps16(const hw_device *d, const hw_access *a, uint64_t mask,
 
 static void banks16(const hw_device *d, const hw_access *a, hw_bank_result *r)
 {
-    uint32_t words = a->width > 4 ? (a->width + 3) / 4 : 1;
+    uint32_t words = width_of(a) > 4 ? (width_of(a) + 3) / 4 : 1;
     for (uint32_t first = 0; first < lanes_of(a); first += HALF)
         for (uint32_t w = 0; w < words; w++)
             add_part(r, steps16(d, a, part_mask(a, first, HALF), w), 1);
@@ -182,8 +221,8 @@ void hw_bank_access(const hw_device *d, const hw_access *a, hw_bank_result *r)
     if (d->banks.rule == HW_BANKS16_HALFWARP) {
         banks16(d, a, r);
     } else {
-        uint32_t count = hw_bank_lanes(d, a->width);
-        uint32_t extra = a->width > 8 ? d->banks.extra_passes_128 : 0;
+        uint32_t count = hw_bank_lanes(d, width_of(a));
+        uint32_t extra = width_of(a) > 8 ? d->banks.extra_passes_128 : 0;
         for (uint32_t first = 0; first < lanes_of(a); first += count) {
             uint64_t mask = part_mask(a, first, count);
             add_part(r, mask ? together(d, a, mask) + extra : 0, 1);
@@ -239,18 +278,14 @@ static void emit_segments(counter *c, uint64_t mask, uint32_t bytes)
     const hw_access *a = c->access;
     set seen;
     uint64_t lanes[SET_MAX];
+    uint32_t shift = shift_of(bytes);
     set_init(&seen);
     while (mask) {
         uint32_t lane = next_lane(&mask);
-        uint64_t last = (a->address[lane] + a->width - 1) / bytes;
-        for (uint64_t s = a->address[lane] / bytes; s <= last; s++) {
-            uint32_t at = seen.count;
-            if (!set_add(&seen, s))
-                for (at = 0; seen.key[at] != s; at++)
-                    ;
-            else
-                lanes[at] = 0;
-            lanes[at] |= UINT64_C(1) << lane;
+        uint64_t last = (a->address[lane] + width_of(a) - 1) >> shift;
+        for (uint64_t s = a->address[lane] >> shift; s <= last; s++) {
+            uint32_t before = seen.count, at = set_add(&seen, s);
+            lanes[at] = (at == before ? 0 : lanes[at]) | UINT64_C(1) << lane;
         }
     }
     for (uint32_t i = 0; i < seen.count; i++)
@@ -262,7 +297,7 @@ static void emit_segments(counter *c, uint64_t mask, uint32_t bytes)
 static void strict_half(counter *c, const hw_device *d, uint32_t first, uint64_t mask)
 {
     const hw_access *a = c->access;
-    uint32_t size = a->width, low = (uint32_t)__builtin_ctzll(mask);
+    uint32_t size = width_of(a), low = (uint32_t)__builtin_ctzll(mask);
     uint64_t base = a->address[low] - (uint64_t)(low - first) * size;
     bool together = (size == 4 || size == 8 || size == 16) && base % (size == 4 ? 64 : 128) == 0;
     for (uint64_t m = mask; m && together;) {
@@ -300,14 +335,14 @@ static void shrink(uint64_t low, uint64_t high, uint64_t *at, uint32_t *bytes)
 static void shrink_half(counter *c, uint64_t mask)
 {
     const hw_access *a = c->access;
-    uint32_t size = a->width == 1 ? 32 : a->width == 2 ? 64 : 128;
+    uint32_t size = width_of(a) == 1 ? 32 : width_of(a) == 2 ? 64 : 128;
     while (mask) {
         uint64_t at = a->address[__builtin_ctzll(mask)] / size * size;
         uint64_t served = 0, low = UINT64_MAX, high = 0;
         for (uint64_t scan = mask; scan;) {
             uint32_t lane = next_lane(&scan);
-            uint64_t from = a->address[lane], to = from + a->width - 1;
-            if (from < at || from >= at + size)
+            uint64_t from = a->address[lane], to = from + width_of(a) - 1;
+            if (from - at >= size)
                 continue;
             served |= UINT64_C(1) << lane;
             low = from < low ? from : low;
@@ -329,7 +364,7 @@ static void shrink_half(counter *c, uint64_t mask)
 static uint32_t request_lanes(const hw_device *d, const hw_access *a)
 {
     static const uint8_t split8[] = { 8, 4, 2 };
-    unsigned wide = a->width <= 4 ? 0 : a->width <= 8 ? 1 : 2;
+    unsigned wide = width_of(a) <= 4 ? 0 : width_of(a) <= 8 ? 1 : 2;
     switch (d->global.rule) {
     case HW_STRICT_HALFWARP:
     case HW_SEGMENT_SHRINK_HALFWARP:
@@ -364,14 +399,15 @@ static void count_touched(const hw_device *d, const hw_access *a, hw_coalesce_re
 {
     set sectors, lines;
     uint64_t mask = part_mask(a, 0, lanes_of(a));
+    uint32_t line = shift_of(d->global.line);
     set_init(&sectors);
     set_init(&lines);
-    r->bytes_requested = (uint64_t)__builtin_popcountll(mask) * a->width;
+    r->bytes_requested = (uint64_t)__builtin_popcountll(mask) * width_of(a);
     while (mask) {
-        uint64_t from = a->address[next_lane(&mask)], to = from + a->width - 1;
+        uint64_t from = a->address[next_lane(&mask)], to = from + width_of(a) - 1;
         for (uint64_t s = from / 32; s <= to / 32; s++)
             set_add(&sectors, s);
-        for (uint64_t l = from / d->global.line; l <= to / d->global.line; l++)
+        for (uint64_t l = from >> line; l <= to >> line; l++)
             set_add(&lines, l);
     }
     r->sectors = sectors.count;
@@ -384,7 +420,7 @@ static uint32_t address_cycles(const hw_device *d, const hw_access *a)
     uint32_t cycles = 0;
     for (uint32_t first = 0; first < lanes_of(a); first += 16) {
         uint64_t mask = part_mask(a, first, 16);
-        bool one_line = a->width <= 4;
+        bool one_line = width_of(a) <= 4;
         uint64_t line = mask ? a->address[__builtin_ctzll(mask)] / d->global.line : 0;
         for (uint64_t m = mask; m;)
             one_line = a->address[next_lane(&m)] / d->global.line == line && one_line;
@@ -408,7 +444,7 @@ static uint64_t bytes_used(const hw_access *a)
     }
     uint64_t end = 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t from = first[i] > end ? first[i] : end, to = first[i] + a->width;
+        uint64_t from = first[i] > end ? first[i] : end, to = first[i] + width_of(a);
         used += to > from ? to - from : 0;
         end = to > end ? to : end;
     }

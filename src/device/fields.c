@@ -31,16 +31,19 @@ const char *hw_vendor_word(hw_vendor v)
 #define NUL true
 
 #define ROW(g, k, knd, null, lo, hi, n, words_, unit_, text) \
-    { .group = #g,                                           \
-      .key = #k,                                             \
-      .kind = (knd),                                         \
-      .nullable = (null),                                    \
-      .lowest = (lo),                                        \
-      .highest = (hi),                                       \
-      .longest = (n),                                        \
-      .words = (words_),                                     \
-      .unit = (unit_),                                       \
-      .sentence = (text),                                    \
+    ROW2(g, k, knd, null, false, lo, hi, n, words_, unit_, text)
+#define ROW2(g, k, knd, null, power, lo, hi, n, words_, unit_, text) \
+    { .group = #g,                                                   \
+      .key = #k,                                                     \
+      .kind = (knd),                                                 \
+      .nullable = (null),                                            \
+      .power_of_two = (power),                                       \
+      .lowest = (lo),                                                \
+      .highest = (hi),                                               \
+      .longest = (n),                                                \
+      .words = (words_),                                             \
+      .unit = (unit_),                                               \
+      .sentence = (text),                                            \
       .offset = offsetof(hw_device, g.k) },
 #define GROUP(g, vendors, text)
 #define END(g)
@@ -48,6 +51,8 @@ const char *hw_vendor_word(hw_vendor v)
     ROW(g, k, HW_FIELD_U32, null, lo, hi, 0, NULL, unit, text)
 #define U64(g, k, lo, hi, null, unit, text) \
     ROW(g, k, HW_FIELD_U64, null, lo, hi, 0, NULL, unit, text)
+#define POW2(g, k, lo, hi, unit, text) \
+    ROW2(g, k, HW_FIELD_U32, false, true, lo, hi, 0, NULL, unit, text)
 #define REAL(g, k, lo, hi, null, unit, text) \
     ROW(g, k, HW_FIELD_REAL, null, lo, hi, 0, NULL, unit, text)
 #define RATE(g, k, text)        ROW(g, k, HW_FIELD_RATE, true, 0.001, 100000, 0, NULL, "per clock", text)
@@ -65,6 +70,7 @@ static const hw_field fields[] = {
 #define END(g)                                  char past_##g[0];
 #define U32(g, k, lo, hi, null, unit, text)     char g##_##k;
 #define U64(g, k, lo, hi, null, unit, text)     char g##_##k;
+#define POW2(g, k, lo, hi, unit, text)          char g##_##k;
 #define REAL(g, k, lo, hi, null, unit, text)    char g##_##k;
 #define RATE(g, k, text)                        char g##_##k;
 #define BOOL(g, k, text)                        char g##_##k;
@@ -87,6 +93,7 @@ struct row_index {
 #define END(g)
 #define U32(g, k, lo, hi, null, unit, text)
 #define U64(g, k, lo, hi, null, unit, text)
+#define POW2(g, k, lo, hi, unit, text)
 #define REAL(g, k, lo, hi, null, unit, text)
 #define RATE(g, k, text)
 #define BOOL(g, k, text)

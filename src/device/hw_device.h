@@ -66,6 +66,7 @@ typedef struct hw_list {
     ;
 #define U32(group, key, lowest, highest, null, unit, sentence)           uint32_t key;
 #define U64(group, key, lowest, highest, null, unit, sentence)           uint64_t key;
+#define POW2(group, key, lowest, highest, unit, sentence)                uint32_t key;
 #define REAL(group, key, lowest, highest, null, unit, sentence)          double key;
 #define RATE(group, key, sentence)                                       double key;
 #define BOOL(group, key, sentence)                                       bool key;
@@ -84,6 +85,7 @@ struct hw_device {
 #define END(group)
 #define U32(group, key, lowest, highest, null, unit, sentence)
 #define U64(group, key, lowest, highest, null, unit, sentence)
+#define POW2(group, key, lowest, highest, unit, sentence)
 #define REAL(group, key, lowest, highest, null, unit, sentence)
 #define RATE(group, key, sentence)
 #define BOOL(group, key, sentence)
@@ -131,7 +133,7 @@ typedef enum {
 typedef struct hw_field {
     const char *group, *key, *unit, *sentence;
     hw_field_kind kind;
-    bool nullable;
+    bool nullable, power_of_two;
     double lowest, highest;
     uint32_t longest;         /* LIST */
     const char *const *words; /* ENUM, NULL-terminated */

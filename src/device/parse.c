@@ -39,8 +39,8 @@ static const char *dup_text(parser *p, const json_t *v)
 
 static const char *range_text(parser *p, const hw_field *f)
 {
-    return hw_arena_printf(p->arena, "%.15g to %.15g%s%s", f->lowest, f->highest,
-                           *f->unit ? " " : "", f->unit);
+    return hw_arena_printf(p->arena, "%.15g to %.15g%s%s%s", f->lowest, f->highest,
+                           *f->unit ? " " : "", f->unit, f->power_of_two ? ", a power of two" : "");
 }
 
 static void wrong_type(parser *p, const hw_field *f, const char *wanted)
@@ -67,7 +67,7 @@ static void read_whole(parser *p, const hw_field *f, const json_t *v, void *at)
         return;
     }
     json_int_t n = json_integer_value(v);
-    if (!in_range(f, (double)n)) {
+    if (!in_range(f, (double)n) || (f->power_of_two && (n & (n - 1)))) {
         out_of_range(p, f, (double)n);
         return;
     }

@@ -471,6 +471,141 @@ static void no_query_wraps(void **state)
     }
 }
 
+/* ---- rules counted again, lane by lane ---- */
+
+static uint64_t random_state = 88172645463325252;
+
+static uint32_t below(uint32_t n)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 33) % n;
+}
+
+static void random_access(const hw_device *dev, row_access *ra)
+{
+    static const uint32_t widths[] = { 1, 2, 4, 8, 16 };
+    memset(ra, 0, sizeof *ra);
+    ra->access.address = ra->address;
+    ra->access.lanes = dev->compute.warp_size;
+    ra->access.width = widths[below(5)];
+    ra->access.mask = below(2) ? UINT64_MAX : (uint64_t)below(UINT32_MAX) << 32 | below(UINT32_MAX);
+    ra->access.kind = (hw_access_kind)below(3);
+    uint32_t stride = below(40), span = 1 + below(4096), scatter = below(2);
+    for (uint32_t lane = 0; lane < ra->access.lanes; lane++)
+        ra->address[lane] = (uint64_t)(scatter ? below(span) : lane * stride) * ra->access.width;
+}
+
+/* Passes of lanes [first, first + count): for each bank the distinct words, or lanes, found by comparing all pairs. */
+static uint32_t passes_again(const hw_device *dev, const row_access *ra, uint32_t first,
+                             uint32_t count)
+{
+    bool threads = ra->access.kind != HW_LOAD && dev->banks.write_conflicts == HW_CONFLICT_THREADS;
+    uint32_t worst = 0;
+    for (uint32_t bank = 0; bank < dev->banks.banks; bank++) {
+        uint64_t seen[HW_LANES_MAX * 4];
+        uint32_t n = 0;
+        for (uint32_t lane = first; lane < first + count; lane++)
+            for (uint32_t b = 0; ra->access.mask >> lane & 1 && b < ra->access.width; b += 4) {
+                uint64_t word = (ra->address[lane] + b) / 4;
+                bool found = false;
+                for (uint32_t i = 0; i < n && !threads; i++)
+                    found = found || seen[i] == word;
+                if (word % dev->banks.banks == bank && !found)
+                    seen[n++] = word;
+            }
+        worst = n > worst ? n : worst;
+    }
+    return worst;
+}
+
+static void banks_are_those_of_a_plain_count(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "h100", "gtx-480", "xbox-one" };
+    for (int i = 0; i < 6000; i++) {
+        const hw_device *dev = target(names[i / 2000]);
+        row_access ra;
+        hw_bank_result r;
+        random_access(dev, &ra);
+        hw_bank_access(dev, &ra.access, &r);
+        uint32_t count = hw_bank_lanes(dev, ra.access.width), passes = 0, parts = 0;
+        for (uint32_t first = 0; first < ra.access.lanes; first += count) {
+            uint32_t p = passes_again(dev, &ra, first, count);
+            passes += p ? p + (ra.access.width == 16 ? dev->banks.extra_passes_128 : 0) : 0;
+            parts += p > 0;
+        }
+        assert_int_equal(r.passes, passes);
+        assert_int_equal(r.parts, parts);
+        assert_int_equal(r.conflicts, passes - parts);
+    }
+}
+
+static uint32_t segments_again(const row_access *ra, uint32_t bytes)
+{
+    uint32_t n = 0;
+    for (uint64_t s = 0; s <= 4096 * 16 / bytes; s++) {
+        bool used = false;
+        for (uint32_t lane = 0; lane < ra->access.lanes; lane++)
+            used = used || (ra->access.mask >> lane & 1 && ra->address[lane] / bytes <= s &&
+                            (ra->address[lane] + ra->access.width - 1) / bytes >= s);
+        n += used;
+    }
+    return n;
+}
+
+static void sectors_are_those_of_a_plain_count(void **state)
+{
+    (void)state;
+    const char *const *names;
+    size_t n = hw_device_list(arena, &names);
+    for (size_t i = 0; i < n; i++) {
+        const hw_device *dev = load(names[i]);
+        for (int k = 0; k < 20; k++) {
+            row_access ra;
+            hw_coalesce_result r;
+            hw_transaction list[HW_TRANSACTIONS_MAX];
+            uint64_t served = 0, moved = 0;
+            random_access(dev, &ra);
+            uint64_t lanes = dev->compute.warp_size == 64 ? UINT64_MAX : UINT32_MAX;
+            hw_coalesce_access(dev, &ra.access, &r, list);
+            assert_int_equal(r.sectors, segments_again(&ra, 32));
+            assert_int_equal(r.lines, segments_again(&ra, dev->global.line));
+            for (uint32_t t = 0; t < r.transactions; t++) {
+                served |= list[t].lanes;
+                moved += list[t].bytes;
+            }
+            assert_true(served == (ra.access.mask & lanes));
+            assert_int_equal(moved, r.bytes_moved);
+            assert_true(r.bytes_used <= r.bytes_requested);
+            assert_true(r.bytes_used <= r.bytes_moved);
+        }
+    }
+}
+
+static void extreme_addresses_end(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "g80",  "gtx-280", "gtx-480", "k80",
+                                         "p100", "h100",    "xbox-one" };
+    for (size_t i = 0; i < HW_COUNTOF(names); i++)
+        for (uint32_t width = 0; width <= 300; width += 3) {
+            row_access ra = { .access = { .mask = UINT64_MAX, .lanes = 1000, .width = width } };
+            hw_bank_result b;
+            hw_coalesce_result r;
+            hw_transaction list[HW_TRANSACTIONS_MAX];
+            uint32_t requests[2];
+            ra.access.address = ra.address;
+            for (uint32_t lane = 0; lane < HW_LANES_MAX; lane++)
+                ra.address[lane] = UINT64_MAX - lane * width % 97;
+            hw_bank_access(load(names[i]), &ra.access, &b);
+            hw_coalesce_access(load(names[i]), &ra.access, &r, list);
+            hw_constant_access(load(names[i]), &ra.access, requests);
+            assert_true(r.transactions <= HW_TRANSACTIONS_MAX);
+        }
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -501,6 +636,9 @@ int main(void)
         cmocka_unit_test(gcn_occupancy_equals_the_compilers_remark),
         cmocka_unit_test(the_lds_table_is_the_quick_references),
         cmocka_unit_test(no_query_wraps),
+        cmocka_unit_test(banks_are_those_of_a_plain_count),
+        cmocka_unit_test(sectors_are_those_of_a_plain_count),
+        cmocka_unit_test(extreme_addresses_end),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
