@@ -81,6 +81,20 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* Kernels that recurse need deep stacks, and their frames are large: a wide guard, so that none steps
+ * over it. Falls back to the host's default where addresses are scarce. */
+static int create(pthread_t *t, hw_pool *p)
+{
+    enum { STACK_BYTES = 64 << 20, GUARD_BYTES = 1 << 20 };
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_attr_setguardsize(&attr, GUARD_BYTES);
+    int rc = pthread_create(t, &attr, thread_main, p);
+    pthread_attr_destroy(&attr);
+    return rc == 0 ? 0 : pthread_create(t, NULL, thread_main, p);
+}
+
 /* Start threads up to the number wanted; signals stay with the program's own threads. */
 static void start(hw_pool *p, unsigned want)
 {
@@ -93,7 +107,7 @@ static void start(hw_pool *p, unsigned want)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (p->started < want && !pthread_create(&p->threads[p->started], NULL, thread_main, p))
+    while (p->started < want && create(&p->threads[p->started], p) == 0)
         p->started++;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

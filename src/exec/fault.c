@@ -32,10 +32,12 @@ static uint64_t stack_pointer(const void *context)
 #endif
 }
 
+enum { STACK_SLACK = 1 << 20 };
+
 /* A fault near the stack pointer: recursion ran into the guard of the host thread's stack. */
 static bool is_stack_overflow(uint64_t addr, uint64_t sp)
 {
-    return sp && addr - (sp - 65536) < 2 * 65536;
+    return sp && addr - (sp - STACK_SLACK) < 2 * STACK_SLACK;
 }
 
 static void chain(int sig, siginfo_t *info, void *context)

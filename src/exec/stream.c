@@ -225,8 +225,17 @@ static bool start_thread(hw_stream *s)
         sigdelset(&all, ours[i]);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setguardsize(&attr, 1 << 20);
     pthread_sigmask(SIG_SETMASK, &all, &old);
+    /* As deep as the pool's, or what the host grants. */
+    size_t least = 0;
+    pthread_attr_getstacksize(&attr, &least);
+    pthread_attr_setstacksize(&attr, 64 << 20);
     s->has_thread = pthread_create(&thread, &attr, stream_main, s) == 0;
+    if (!s->has_thread) {
+        pthread_attr_setstacksize(&attr, least);
+        s->has_thread = pthread_create(&thread, &attr, stream_main, s) == 0;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     s->set->threads += s->has_thread;
