@@ -61,10 +61,8 @@ typedef struct analysis {
     uint32_t *queue, queue_head, queue_len; /* ring of instructions to look at again */
     bool *queued;
 
-    uint32_t
-        *wait_lo;     /* per position w (and nblocks, the function's end): lanes may wait at w while
-                          blocks at positions [wait_lo, w) run */
-    bool pessimistic; /* every branch and guard that is no immediate counts as divergent */
+    struct waits *waits; /* wait.c */
+    bool pessimistic;    /* every branch and guard that is no immediate counts as divergent */
 } analysis;
 
 void hw_wir_find_cfg(analysis *n);
