@@ -146,7 +146,7 @@ static void tell(hw_cu_context *ctx, const hw_cu_launch *l, hw_status s, const h
 {
     if (atomic_exchange(&ctx->fault_told, true) || s == HW_F_ASSERT)
         return;
-    if (d->errors)
+    if (d->errors && s < HW_F_ILLEGAL_ADDRESS)
         hw_cu_notice_diag(l->f->source.name, d);
     else
         hw_cu_notice("%s", fault->text[0] ? fault->text : hw_status_text(s));
