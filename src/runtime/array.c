@@ -172,6 +172,11 @@ static void put_target(hw_copy3d *c, const side *s)
     c->dst_height = s->ptr.ysize;
 }
 
+static bool is_empty(hw_cudaExtent e)
+{
+    return !e.width || !e.height || !e.depth;
+}
+
 /* The width is in elements when an array takes part. */
 static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream_t stream,
                     bool async)
@@ -179,7 +184,7 @@ static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream
     if (!hw_kind_known(kind))
         return hw_cudaErrorInvalidMemcpyDirection;
     int error = hw_cudart_enter();
-    if (error || !e.width || !e.height || !e.depth)
+    if (error || is_empty(e))
         return error;
     error = check_side(&src, hw_source_type(kind));
     if (!error)
