@@ -147,7 +147,8 @@ static CUresult finish(hw_cu_program *p, hw_status s, const hw_cu_jit_options *o
     hw_cu_jit_log(o, d);
     fill_wall_time(o, start);
     if (s != HW_OK) {
-        hw_cu_notice_diag("", d);
+        if (!o->error_log || !o->error_size) /* else the caller has the whole text */
+            hw_cu_notice_diag("", d);
         hw_cu_program_release(p);
         return hw_cu_result(s);
     }

@@ -17,8 +17,10 @@ static const char usage[] =
     "                    [--out I=FILE.npy]... [--print N] [ARG...]\n"
     "ARG is TYPE=VALUE or TYPE[N]=FILL, in the order of the kernel's parameters.\n"
     "TYPE: u8 to u64, s8 to s64, f16, f32, f64. FILL: iota, ramp, zero, ones, random,\n"
-    "random(SEED), a number, or @FILE.npy. Arrays are printed afterwards; --out writes array I\n"
-    "(counted from 0 among the arguments) to a NumPy file instead.\n";
+    "random(SEED), a number, or @FILE.npy (TYPE[] takes its length from the file). Arrays are "
+    "printed\n"
+    "afterwards; --out writes array I (counted from 0 among the arguments) to a NumPy file "
+    "instead.";
 
 /* ---- the driver's functions ---- */
 
@@ -169,7 +171,7 @@ static hw_status parse(hw_arena *a, int argc, char **argv, request *r, hw_diag *
             return hw_fail(d, HW_E_INVALID, "'%s' makes no sense here", optarg);
     }
     if (optind >= argc || !r->entry)
-        return hw_fail(d, HW_E_INVALID, "a PTX file and --entry NAME are needed");
+        return hw_fail(d, HW_E_INVALID, "a PTX file and --entry NAME are needed\n%s", usage);
     r->file = argv[optind++];
     for (; optind < argc; optind++) {
         if (r->n_arguments == ARGUMENTS_MAX)
@@ -181,6 +183,16 @@ static hw_status parse(hw_arena *a, int argc, char **argv, request *r, hw_diag *
 
 /* ---- the launch ---- */
 
+/* The driver knows the text by the call that brought it: say the file's name instead. */
+static const char *with_name(hw_arena *a, const char *log, const char *file)
+{
+    static const char origin[] = "cuModuleLoadData:";
+    const char *all = "", *at;
+    for (; (at = strstr(log, origin)); log = at + sizeof origin - 1)
+        all = hw_arena_printf(a, "%s%.*s%s:", all, (int)(at - log), log, file);
+    return hw_arena_printf(a, "%s%s", all, log);
+}
+
 static hw_status load(hw_arena *a, const request *r, void **module, hw_diag *d)
 {
     hw_str text;
@@ -190,8 +202,48 @@ static hw_status load(hw_arena *a, const request *r, void **module, hw_diag *d)
     void *values[] = { log, (void *)(uintptr_t)LOG_SIZE };
     int error = cu.cuModuleLoadDataEx(module, text.ptr, 2, options, values);
     if (error && *log)
-        return hw_fail(d, HW_E_SYNTAX, "%s:\n%s", r->file, log);
+        return hw_fail(d, HW_E_SYNTAX, "cannot load it (%d)\n%s", error,
+                       with_name(a, log, r->file));
     return checked(error, r->file, d);
+}
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || c == '%';
+}
+
+/* The names after .entry in the file. */
+static size_t entries(hw_arena *a, hw_str text, const char **names, size_t most)
+{
+    static const char word[] = ".entry";
+    size_t n = 0;
+    for (const char *p = text.ptr; (p = strstr(p, word)) && n < most;) {
+        p += sizeof word - 1;
+        p += strspn(p, " \t\r\n");
+        const char *start = p;
+        while (is_name(*p))
+            p++;
+        names[n++] = hw_arena_cstr(a, (hw_str){ start, (size_t)(p - start) });
+    }
+    return n;
+}
+
+static hw_status find(hw_arena *a, const request *r, void *module, void **function, hw_diag *d)
+{
+    enum { SHOWN = 64 };
+    const char *names[SHOWN], *all = "";
+    hw_str text;
+    if (cu.cuModuleGetFunction(function, module, r->entry) == 0)
+        return HW_OK;
+    HW_TRY(hw_read_file(a, r->file, &text, d));
+    size_t n = entries(a, text, names, SHOWN);
+    const char *near = hw_nearest(r->entry, names, n);
+    for (size_t i = 0; i < n; i++)
+        all = hw_arena_printf(a, "%s%s%s", all, i ? ", " : "", names[i]);
+    return hw_fail(d, HW_E_NOT_FOUND, "%s has no kernel %s%s%s%s; it has: %s", r->file, r->entry,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "",
+                   n ? all : "none");
 }
 
 /* The kernel's parameters against the arguments: their number, then each one's size. */
@@ -238,7 +290,7 @@ static hw_status launch(hw_arena *a, request *r, hw_diag *d)
     HW_TRY(checked(cu.cuDevicePrimaryCtxRetain(&ctx, device), "context", d));
     HW_TRY(checked(cu.cuCtxSetCurrent(ctx), "context", d));
     HW_TRY(load(a, r, &module, d));
-    HW_TRY(checked(cu.cuModuleGetFunction(&function, module, r->entry), r->entry, d));
+    HW_TRY(find(a, r, module, &function, d));
     HW_TRY(check_arguments(r, function, d));
     HW_TRY(upload(r, values, d));
     if (r->shared > ALWAYS_ALLOWED)
@@ -284,7 +336,7 @@ int main(int argc, char **argv)
     if (s == HW_OK)
         s = report(a, &r, d);
     if (s != HW_OK)
-        fprintf(stderr, "%s\n%s", hw_diag_text(d, a).ptr, bad == BAD_INPUT ? usage : "");
+        fprintf(stderr, "%s\n", hw_diag_text(d, a).ptr);
     hw_arena_free(a);
     return s == HW_OK ? 0 : bad;
 }

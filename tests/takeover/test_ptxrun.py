@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""halfwarp run FILE.ptx: arguments, results, NumPy files, messages. Argument: halfwarp."""
+import ast
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+HALFWARP = sys.argv[1]
+PTX = """.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry scale(.param .u64 p, .param .f32 f, .param .u32 n)
+{
+    .reg .pred %q; .reg .b32 %r<5>; .reg .b64 %d<4>; .reg .f32 %f<3>;
+    ld.param.u64 %d1, [p]; ld.param.f32 %f1, [f]; ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x;
+    mad.lo.u32 %r2, %r2, %r3, %r4;
+    setp.ge.u32 %q, %r2, %r1;
+    @%q bra done;
+    mul.wide.u32 %d2, %r2, 4; add.u64 %d1, %d1, %d2;
+    ld.global.f32 %f2, [%d1]; mul.f32 %f2, %f2, %f1; st.global.f32 [%d1], %f2;
+done:
+    ret;
+}
+.visible .entry widths(.param .u64 a, .param .u64 b, .param .s16 s, .param .f64 d)
+{
+    .reg .b64 %d<4>; .reg .b16 %h; .reg .f64 %f;
+    ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.s16 %h, [s]; ld.param.f64 %f, [d];
+    st.global.u16 [%d1], %h; st.global.f64 [%d2], %f;
+    ret;
+}
+"""
+passed = failed = 0
+
+
+def check(name, condition, detail=""):
+    global passed, failed
+    passed += bool(condition)
+    failed += not condition
+    if not condition:
+        print(f"FAIL {name}: {detail}")
+
+
+def npy(path, dtype, fmt, values):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({len(values)},), }}".encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header)
+        f.write(struct.pack(f"<{len(values)}{fmt}", *values))
+
+
+def read_npy(path):
+    data = open(path, "rb").read()
+    n = struct.unpack_from("<H", data, 8)[0]
+    header = ast.literal_eval(data[10:10 + n].decode())
+    fmt = {"<f4": "f", "<f8": "d", "<u4": "I", "|u1": "B", "<i2": "h"}[header["descr"]]
+    return header, list(struct.unpack_from(f"<{header['shape'][0]}{fmt}", data, 10 + n)), (10 + n) % 64
+
+
+def main():
+    with tempfile.TemporaryDirectory() as dir:
+        file = f"{dir}/k.ptx"
+        open(file, "w").write(PTX)
+        env = dict(os.environ, HALFWARP_CACHE=f"{dir}/cache")
+        env.pop("HALFWARP_DEVICE", None)
+
+        def run(*args, path=file):
+            return subprocess.run([HALFWARP, "run", path, *args], capture_output=True, text=True,
+                                  env=env, timeout=60)
+
+        scale = ["--entry", "scale", "--grid", "2", "--block", "4,1,1"]
+        r = run(*scale, "f32[6]=iota", "f32=1.5", "u32=5")
+        check("printed", r.stdout == "0: f32[6] = 0 1.5 3 4.5 6 5\n" and r.returncode == 0,
+              r.stdout + r.stderr)
+        r = run(*scale, "--print", "2", "f32[2x3]=ones", "f32=-2", "u32=6")
+        check("shortened", r.stdout == "0: f32[6] = -2 -2 ...\n", r.stdout + r.stderr)
+        npy(f"{dir}/in.npy", "<f4", "f", [1, 2, 3, 4, 5])
+        r = run(*scale, "--out", f"0={dir}/out.npy", f"f32[]=@{dir}/in.npy", "f32=10", "u32=5")
+        check("files", r.returncode == 0 and not r.stdout and
+              read_npy(f"{dir}/out.npy") == ({"descr": "<f4", "fortran_order": False, "shape": (5,)},
+                                             [10, 20, 30, 40, 50], 0), r.stdout + r.stderr)
+        r = run("--entry", "widths", "s16[2]=7", "f64[2]=ramp", "s16=-300", "f64=0.1")
+        check("widths", r.stdout == "0: s16[2] = -300 7\n1: f64[2] = 0.10000000000000001 0.5\n",
+              r.stdout + r.stderr)
+        one = run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout
+        check("random", one == run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout and
+              one != run(*scale, "f32[4]=random(4)", "f32=1", "u32=4").stdout and
+              all(0 <= float(x) < 1 for x in one.split("=")[1].split()), one)
+        for args, words in (
+                (["--entry", "scal"], "did you mean scale?; it has: scale, widths"),
+                (["--entry", "scale", "f32[4]=iota", "f32=1"], "takes 3 arguments, not 2"),
+                (["--entry", "scale", "f32[4]=iota", "f64=1", "u32=1"], "has 4 bytes, not 8"),
+                ([*scale, f"f64[]=@{dir}/in.npy", "f32=1", "u32=1"], "holds f32, not f64"),
+                ([*scale, f"f32[4]=@{dir}/in.npy", "f32=1", "u32=1"], "holds 5 elements, not 4"),
+                (["--entry", "scale", "--block", "5000", "f32[1]=0", "f32=1", "u32=1"],
+                 "launch: invalid argument (1)"),
+                ([*scale, "f32[4]=iota", "f32=1", "u32=100000000", "--grid", "99999"], "(700)")):
+            r = run(*args)
+            check(words, r.returncode != 0 and words in r.stderr, f"{r.returncode} {r.stderr}")
+        open(f"{dir}/bad.ptx", "w").write(PTX.replace("mul.f32", "frob.f32"))
+        r = run(*scale, "f32[1]=0", "f32=1", "u32=1", path=f"{dir}/bad.ptx")
+        check("syntax", r.returncode == 1 and "bad.ptx:14:" in r.stderr and "frob" in r.stderr and
+              r.stderr.count("error: unknown") == 1 and "^" in r.stderr, r.stderr)
+        r = run("--entry", "k", path=f"{dir}/none.ptx")
+        check("absent", r.returncode == 1 and "none.ptx" in r.stderr, r.stderr)
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+sys.exit(main())
