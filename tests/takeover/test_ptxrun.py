@@ -102,7 +102,7 @@ def main():
             check(words, r.returncode != 0 and words in r.stderr, f"{r.returncode} {r.stderr}")
         open(f"{dir}/bad.ptx", "w").write(PTX.replace("mul.f32", "frob.f32"))
         r = run(*scale, "f32[1]=0", "f32=1", "u32=1", path=f"{dir}/bad.ptx")
-        check("syntax", r.returncode == 1 and "bad.ptx:14:" in r.stderr and "frob" in r.stderr and
+        check("syntax", r.returncode == 1 and "bad.ptx:13:" in r.stderr and "frob" in r.stderr and
               r.stderr.count("error: unknown") == 1 and "^" in r.stderr, r.stderr)
         r = run("--entry", "k", path=f"{dir}/none.ptx")
         check("absent", r.returncode == 1 and "none.ptx" in r.stderr, r.stderr)
