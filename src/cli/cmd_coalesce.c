@@ -86,14 +86,14 @@ static int answer_json(cli *c, const cli_access *a, const outcome *o, const char
     return cli_json(c, root);
 }
 
-/* Bytes of [at, at + size) that lanes use, of at most 128. */
-static uint32_t used_in(const cli_access *a, uint64_t at, uint32_t size)
+/* Bytes of a transaction (at most 128) that the lanes it serves use. */
+static uint32_t used_in(const cli_access *a, const hw_transaction *x)
 {
     uint64_t low = 0, high = 0; /* a bit a byte */
     for (uint32_t lane = 0; lane < a->access.lanes; lane++)
-        for (uint32_t b = 0; a->access.mask >> lane & 1 && b < a->access.width; b++) {
-            uint64_t byte = a->address[lane] + b - at;
-            if (a->address[lane] + b < at || byte >= size)
+        for (uint32_t b = 0; x->lanes >> lane & 1 && b < a->access.width; b++) {
+            uint64_t byte = a->address[lane] + b - x->address;
+            if (byte >= x->bytes)
                 continue;
             low |= byte < 64 ? UINT64_C(1) << byte : 0;
             high |= byte >= 64 ? UINT64_C(1) << (byte - 64) : 0;
@@ -118,7 +118,7 @@ static void print_list(cli *c, const cli_access *a, const outcome *o)
     cli_table t = cli_table_new(c, HW_COUNTOF(headings), headings);
     for (uint32_t i = 0; i < o->r.transactions && i < HW_TRANSACTIONS_MAX; i++) {
         const hw_transaction *x = &o->list[i];
-        uint32_t used = used_in(a, x->address, x->bytes);
+        uint32_t used = used_in(a, x);
         cli_cell(&t, "%" PRIu32, i);
         cli_cell(&t, "%" PRIu32, x->part);
         cli_cell(&t, "0x%" PRIx64, x->address);

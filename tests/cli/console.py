@@ -36,7 +36,7 @@ def commands(block):
     for n, text in block:
         if text.startswith('$ '):
             found.append((n, text[2:], []))
-        elif found and not text.startswith('# '):
+        elif found:
             found[-1][2].append(text)
     for c in found:
         while c[2] and not c[2][-1].strip():
@@ -87,7 +87,7 @@ def check_file(path, env):
 
 def main():
     env = {k: v for k, v in os.environ.items() if not k.startswith('HALFWARP_')}
-    env['PATH'] = os.path.dirname(os.path.abspath(sys.argv[1])) + ':' + env['PATH']
+    env['PATH'] = ':'.join([os.path.dirname(os.path.abspath(sys.argv[1])), os.environ.get('CONSOLE_PATH', ''), env['PATH']])
     env['SOURCE'] = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..'))
     bad = count = 0
     for path in sys.argv[2:]:
