@@ -8,6 +8,9 @@
  * continues at the first block, in order, with waiting lanes (the order that the analysis assumes),
  * and lanes meet again where paths join. Lanes that branch back run on at once.
  *
+ * Where lanes must make progress independently, lanes that spun for a while stay waiting at their
+ * loop and control goes on to later blocks; after the last it comes back to the first.
+ *
  * A block that is not `divergent` runs with all live lanes: nobody waits elsewhere, so its uniform
  * branches jump directly. Where all flows into a check surely meet at its block, the check tests
  * nothing. FULL copies run with all 32 lanes and leave for the masked code where lanes part.
@@ -145,6 +148,11 @@ static void dispatch(hw_gen *g)
 {
     const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     uint32_t here = g->an->position[g->block];
+    if (g->rotate && goes_back(g)) { /* lanes that spun long let those further on run */
+        hw_lb stay = hwg_block(g, "stay");
+        LLVMBuildCondBr(g->b, LLVMBuildLoad2(g->b, g->i1, g->rotate, ""), g->check[here + 1], stay);
+        hwg_at(g, stay);
+    }
     for (uint32_t at = 0; at <= here && goes_back(g); at++) {
         uint32_t t = g->an->order[at];
         if (!is_target(w, t) || hwg_is_exit(g, t))
@@ -380,6 +388,15 @@ static void surely(hw_gen *g, uint32_t b)
         LLVMBuildBr(g->b, take_label(g, b));
 }
 
+static hw_lv anybody(hw_gen *g)
+{
+    hw_lv any = hwg_k(g->i32, 0);
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        if (g->pend[b])
+            any = b_or(g, any, get(g, g->pend[b]));
+    return any;
+}
+
 static void checks(hw_gen *g)
 {
     uint32_t n = g->norder, flow = FLOW_NONE;
@@ -388,7 +405,7 @@ static void checks(hw_gen *g)
         if (k && parts_lanes(g, g->an->order[k - 1]))
             flow = merge(flow, meeting(g, g->an->order[k - 1]));
         hwg_at(g, g->check[k]);
-        if (!g->an->divergent[b] && flow == b) {
+        if (!g->an->divergent[b] && flow == b && !g->rotate) {
             surely(g, b);
             flow = FLOW_NONE;
         } else if (g->pend[b]) {
@@ -399,7 +416,10 @@ static void checks(hw_gen *g)
         }
     }
     hwg_at(g, g->check[n]);
-    LLVMBuildBr(g->b, g->done);
+    if (g->rotate) /* those who let others run ahead */
+        LLVMBuildCondBr(g->b, nonzero(g, anybody(g)), g->check[0], g->done);
+    else
+        LLVMBuildBr(g->b, g->done);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (g->take[b]) {
             hwg_at(g, g->take[b]);
@@ -448,6 +468,8 @@ void hwg_blocks(hw_gen *g)
 {
     g->pend = HW_NEW_N(g->arena, hw_lv, g->an->nblocks);
     g->take = HW_NEW_N(g->arena, hw_lb, g->an->nblocks);
+    if (g->v->independent && g->an->spins_divergent)
+        g->rotate = hwg_alloca(g, g->i1, "rotate");
     make_labels(g);
     find_waits(g);
     for (int v = 0; v < GEN_VERSIONS; v++)

@@ -38,6 +38,7 @@ static void reset(hw_gen *g, uint32_t index)
     g->scratch = NULL;
     g->local_used = NULL;
     g->io = NULL;
+    g->rotate = NULL;
     g->stamp = 1;
     g->in = NULL;
 }

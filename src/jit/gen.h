@@ -111,7 +111,8 @@ typedef struct hw_gen {
     const bool *deopts_to;   /* per instruction, in a no_shapes variant: warps may arrive here */
     bool *may_wait;          /* per block: some lanes may have to wait at it */
     uint32_t norder;         /* blocks in the order */
-    bool exits_divergent;    /* lanes may end while others wait */
+    hw_lv rotate; /* i1 alloca: lanes that spin let others go on; NULL: not in this function */
+    bool exits_divergent; /* lanes may end while others wait */
 
     /* where we are */
     uint32_t block, index; /* WIR block and instruction in it */

@@ -402,6 +402,8 @@ void hwg_spin(hw_gen *g, const hw_wir_insn *in)
     if (!spins_here(g) || !g->f->is_kernel)
         return;
     g->info->spins = true;
+    if (g->rotate)
+        LLVMBuildStore(g->b, hwg_k(g->i1, 0), g->rotate);
     hw_lv same = b_icmp(g, LLVMIntEQ, hwg_frame(g, offsetof(hw_frame, spin_mask), g->i32), g->mask);
     hw_lv old = hwg_frame(g, offsetof(hw_frame, spins), g->i32);
     hw_lv spins = b_add(g, b_select(g, same, old, hwg_k(g->i32, 0)), hwg_k(g->i32, 1));
@@ -415,6 +417,8 @@ void hwg_spin(hw_gen *g, const hw_wir_insn *in)
     if (!g->v->independent && g->an->spins_divergent)
         diagnose_livelock(g, spins, in->loc);
     suspend(g, point(g, HW_WARP_YIELD, true));
+    if (g->rotate)
+        LLVMBuildStore(g->b, hwg_k(g->i1, 1), g->rotate);
     LLVMBuildBr(g->b, on);
     hwg_at(g, on);
     hwg_set_mask(g);
