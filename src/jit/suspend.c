@@ -370,7 +370,7 @@ WHOLE(yield)
 
 /* ---- spin loops ---- */
 
-enum { SPINS_A_TURN = 64, SPINS_TO_LIVELOCK = 1 << 20 };
+enum { SPINS_A_TURN = 64, SPINS_TO_LIVELOCK = 1 << 18 };
 
 static bool spins_here(const hw_gen *g)
 {
