@@ -216,7 +216,7 @@ struct hw_ptx_unit {
     HW_VEC(hw_wir_loc) locs; /* [0] none; one for each .loc (ptx_line: of the directive itself) */
     HW_VEC(const char *) files;                      /* by .file number */
     bool debug, map_f64_to_f32, texmode_independent; /* options of .target */
-    struct ptx_matches *matches; /* match.c: one match a spelling */
+    struct ptx_matches *matches;                     /* match.c: one match a spelling */
     hw_diag *diag;
 };
 
@@ -257,11 +257,12 @@ struct hw_ptx_link {
     HW_VEC(ptx_symbol *) variables; /* by module variable index */
     HW_VEC(ptx_function *) kernels; /* by kernel index */
     HW_VEC(ptx_function *)
-    functions;           /* every .func with a body, by ptx_symbol.index; those whose
+    functions;              /* every .func with a body, by ptx_symbol.index; those whose
                             address is taken first */
-    uint32_t naddressed; /* how many those are */
-    ptx_layout *layouts; /* by kernel index */
-    uint32_t mark;       /* last one used */
+    uint32_t naddressed;    /* how many those are */
+    ptx_layout *layouts;    /* by kernel index */
+    uint32_t mark;          /* last one used */
+    uint32_t dynamic_align; /* of the unsized .extern .shared variables, at least 16; 0: none */
     hw_ptx_module *module;
 };
 /* True for the functions that the loader supplies (builtin.def): vprintf, malloc ... */

@@ -46,8 +46,7 @@ typedef struct walk {
     struct hw_ptx_link *link;
     HW_VEC(ptx_function *) functions; /* also the list of those still to look at */
     HW_VEC(const ptx_symbol *) shared;
-    uint32_t dynamic_align; /* 0: no dynamic shared memory */
-    bool indirect, addressed;
+    bool dynamic, indirect, addressed;
 } walk;
 
 static void reach(walk *w, ptx_symbol *use)
@@ -66,8 +65,7 @@ static void reach(walk *w, ptx_symbol *use)
         return;
     if (!s->unsized)
         hw_vec_push(w->link->arena, &w->shared, s);
-    else if (s->align > w->dynamic_align || !w->dynamic_align)
-        w->dynamic_align = s->align > 16 ? s->align : 16;
+    w->dynamic |= s->unsized;
 }
 
 static void look_at(walk *w, const ptx_function *f)
@@ -140,9 +138,11 @@ static bool place_shared(walk *w, ptx_layout *out)
         if (at > INT32_MAX)
             return false;
     }
-    if (w->dynamic_align)
-        at = round_up(at, w->dynamic_align);
-    out->uses_dynamic = w->dynamic_align != 0;
+    /* As ptxas does: where a module declares dynamic shared memory, every kernel ends where that
+     * could begin; in debug code only the kernels that use it do. */
+    if (w->link->dynamic_align && (w->dynamic || !out->functions[0]->unit->debug))
+        at = round_up(at, w->link->dynamic_align);
+    out->uses_dynamic = w->dynamic;
     out->static_bytes = (uint32_t)at;
     if (n)
         qsort(out->shared, n, sizeof *out->shared, by_address);

@@ -152,13 +152,21 @@ static void reset(ptx_symbol *s)
         s->definition = NULL;
 }
 
+static void reset_unit(hw_ptx_unit *u)
+{
+    for (size_t j = 0; j < u->symbols.len; j++)
+        reset(u->symbols.ptr[j]);
+    for (size_t j = 0; j < u->functions.len; j++)
+        for (size_t i = 0; i < u->functions.ptr[j]->locals.len; i++)
+            reset(u->functions.ptr[j]->locals.ptr[i]);
+}
+
 static void resolve_names(linker *k)
 {
     struct hw_ptx_link *l = k->l;
     for (size_t i = 0; i < l->nunits; i++) {
         hw_ptx_unit *u = l->units[i];
-        for (size_t j = 0; j < u->symbols.len; j++)
-            reset(u->symbols.ptr[j]);
+        reset_unit(u);
         for (size_t j = 0; j < u->symbols.len; j++)
             if (is_shared_by_name(u->symbols.ptr[j]))
                 add_to_group(k, u, u->symbols.ptr[j]);
@@ -245,6 +253,15 @@ static bool is_variable(const ptx_symbol *s)
            s->space != PTX_SPACE_SHARED;
 }
 
+static void note_dynamic(struct hw_ptx_link *l, const ptx_symbol *s)
+{
+    enum { LEAST = 16 };
+    if (!s->unsized || s->definition)
+        return;
+    uint32_t align = s->align > LEAST ? s->align : LEAST;
+    l->dynamic_align = align > l->dynamic_align ? align : l->dynamic_align;
+}
+
 static void number_unit(struct hw_ptx_link *l, const hw_ptx_unit *u, uint32_t *shared)
 {
     for (size_t j = 0; j < u->symbols.len; j++) {
@@ -254,6 +271,7 @@ static void number_unit(struct hw_ptx_link *l, const hw_ptx_unit *u, uint32_t *s
             hw_vec_push(l->arena, &l->variables, s);
         } else if (s->kind == PTX_SYM_VARIABLE && s->space == PTX_SPACE_SHARED) {
             s->index = (*shared)++;
+            note_dynamic(l, s);
         }
     }
     for (size_t j = 0; j < u->functions.len; j++) {

@@ -266,6 +266,10 @@ static void shared_memory_of_a_kernel(void **state)
               "d") USE("b") "ret; }",
           32, true },
         { ".extern .shared .align 32 .b8 d[]; .entry k() { ret; }", 0, false },
+        { ".extern .shared .align 4 .b8 d[]; .entry k() { .shared .b8 a[5]; ret; }", 16, false },
+        { ".extern .shared .b8 d[]; .extern .shared .align 64 .b8 e[];"
+          ".entry k() { .shared .b8 a[5]; .reg .u32 %r; " USE("d") "ret; }",
+          64, true },
         /* extern with a size stands for itself */
         { ".extern .shared .b32 x[10]; .entry k() { .reg .u32 %r; " USE("x") "ret; }", 40, false },
     };
@@ -276,6 +280,21 @@ static void shared_memory_of_a_kernel(void **state)
         if (k->static_shared_bytes != rows[i].bytes || k->uses_dynamic_shared != rows[i].dynamic)
             fail_msg("row %zu: %u bytes", i, k->static_shared_bytes);
     }
+}
+
+static void shared_memory_of_many_kernels(void **state)
+{
+    fixture *f = *state;
+    const char *text = "";
+    for (int i = 0; i < 20; i++)
+        text = hw_arena_printf(f->arena,
+                               "%s.entry k%d() { .shared .b8 a[%d]; .reg .u32 %%r; mov.u32 %%r, a;"
+                               "ret; }\n",
+                               text, i, i + 1);
+    must_link(f, LINK(f, text));
+    for (uint32_t i = 0; i < 20; i++)
+        assert_int_equal(kernel(f, hw_arena_printf(f->arena, "k%u", i))->static_shared_bytes,
+                         i + 1);
 }
 
 static void shared_offsets_belong_to_the_kernel(void **state)
@@ -290,7 +309,7 @@ static void shared_offsets_belong_to_the_kernel(void **state)
     assert_int_equal(hw_ptx_shared_offset(layout(f, "k"), s[0]), 0);
     assert_int_equal(hw_ptx_shared_offset(layout(f, "k"), s[1]), 20);
     assert_int_equal(hw_ptx_shared_offset(layout(f, "k"), s[2]), 32);
-    assert_int_equal(hw_ptx_shared_offset(layout(f, "l"), s[1]), 0);
+    assert_int_equal(hw_ptx_shared_offset(layout(f, "l"), s[1]), 0); /* elsewhere in l */
     assert_int_equal(hw_ptx_shared_offset(layout(f, "l"), s[0]), UINT32_MAX);
 }
 
