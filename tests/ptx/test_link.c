@@ -370,16 +370,27 @@ int main(void)
 {
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(externs_meet_definitions),        CASE(local_names_stay_apart),
-        CASE(weak_definitions_merge),          CASE(common_takes_the_largest),
-        CASE(missing_function_is_named),       CASE(missing_variable_is_named),
-        CASE(missing_in_initialiser_is_named), CASE(builtins_need_no_definition),
-        CASE(two_definitions_conflict),        CASE(other_parameters_conflict),
-        CASE(another_space_conflicts),         CASE(aliases_lead_to_functions),
-        CASE(relocations_name_their_targets),  CASE(function_values_do_not_depend_on_the_kernel),
-        CASE(shared_memory_of_a_kernel),       CASE(shared_offsets_belong_to_the_kernel),
-        CASE(local_memory_adds_up_over_calls), CASE(recursion_is_noticed),
-        CASE(kernels_say_what_they_need),      CASE(the_key_is_the_texts_hash),
+        CASE(externs_meet_definitions),
+        CASE(local_names_stay_apart),
+        CASE(weak_definitions_merge),
+        CASE(common_takes_the_largest),
+        CASE(missing_function_is_named),
+        CASE(missing_variable_is_named),
+        CASE(missing_in_initialiser_is_named),
+        CASE(builtins_need_no_definition),
+        CASE(two_definitions_conflict),
+        CASE(other_parameters_conflict),
+        CASE(another_space_conflicts),
+        CASE(aliases_lead_to_functions),
+        CASE(relocations_name_their_targets),
+        CASE(function_values_do_not_depend_on_the_kernel),
+        CASE(shared_memory_of_a_kernel),
+        CASE(shared_memory_of_many_kernels),
+        CASE(shared_offsets_belong_to_the_kernel),
+        CASE(local_memory_adds_up_over_calls),
+        CASE(recursion_is_noticed),
+        CASE(kernels_say_what_they_need),
+        CASE(the_key_is_the_texts_hash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
