@@ -2,9 +2,6 @@
  * The door to room jit. */
 #include "exec.h"
 
-#pragma weak hw_jit_get
-#pragma weak hw_jit_helpers
-
 hw_status hw_code_from_jit(void *jit, const hw_jit_source *s, const hw_variant *v,
                            const hw_code **out, hw_diag *d)
 {
@@ -13,5 +10,5 @@ hw_status hw_code_from_jit(void *jit, const hw_jit_source *s, const hw_variant *
 
 hw_helper_fn *hw_jit_helper(unsigned i)
 {
-    return hw_jit_helpers ? hw_jit_helpers[i] : NULL;
+    return hw_jit_helpers[i];
 }

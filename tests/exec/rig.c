@@ -18,22 +18,39 @@ static hw_status give_code(void *ctx, const hw_jit_source *s, const hw_variant *
     return HW_OK;
 }
 
-rig *rig_new(unsigned workers, const hw_exec_options *more)
+static rig *make(const char *device, hw_jit *jit, unsigned workers, const hw_exec_options *more)
 {
     rig *r = calloc(1, sizeof *r);
     hw_exec_options o = more ? *more : (hw_exec_options){ 0 };
     o.workers = r->workers = workers;
     r->arena = hw_arena_new();
-    assert_int_equal(hw_device_load(r->arena, "h100", &r->dev, NULL), HW_OK);
+    r->jit = jit;
+    assert_int_equal(hw_device_load(r->arena, device, &r->dev, NULL), HW_OK);
     assert_int_equal(hw_mem_new(UINT64_C(4) << 30, &r->mem, NULL), HW_OK);
-    r->x = hw_exec_new(r->dev, r->mem, NULL, &o);
+    r->x = hw_exec_new(r->dev, r->mem, jit, &o);
+    return r;
+}
+
+rig *rig_new(unsigned workers, const hw_exec_options *more)
+{
+    rig *r = make("h100", NULL, workers, more);
     hw_exec_code_from(r->x, give_code, r);
     return r;
+}
+
+rig *rig_new_generated(const char *device, unsigned workers, const hw_exec_options *more)
+{
+    hw_exec_options o = more ? *more : (hw_exec_options){ 0 };
+    if (!o.timeout_ms)
+        o.timeout_ms = 20000; /* a failure is to be told, not waited for */
+    return make(device, hw_jit_new(NULL), workers, &o);
 }
 
 void rig_free(rig *r)
 {
     hw_exec_free(r->x);
+    if (r->jit)
+        hw_jit_free(r->jit);
     hw_mem_free_all(r->mem);
     hw_arena_free(r->arena);
     free(r);
@@ -53,10 +70,10 @@ static uint64_t address_of_symbol(void *ctx, uint32_t id)
     return 0x1000u + id;
 }
 
-hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const uint64_t *params)
+static hw_status launch(rig *r, const hw_jit_source *source, rig_shape s, unsigned nparams,
+                        const uint64_t *params, hw_diag *d)
 {
-    hw_jit_source source = { .name = "kernel" };
-    hw_launch l = { .source = &source,
+    hw_launch l = { .source = source,
                     .dynamic_shared_bytes = s.shared,
                     .params = params,
                     .param_bytes = nparams * (uint32_t)sizeof *params,
@@ -66,9 +83,38 @@ hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const u
         l.grid[i] = s.grid[i] ? s.grid[i] : 1;
         l.block[i] = s.block[i] ? s.block[i] : 1;
     }
+    return hw_exec_launch(r->x, &l, &r->fault, d);
+}
+
+hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const uint64_t *params)
+{
+    hw_jit_source source = { .name = "kernel" };
     r->code.run = fn;
     r->code.suspends = r->code.spins = s.suspends;
-    return hw_exec_launch(r->x, &l, &r->fault, NULL);
+    return launch(r, &source, s, nparams, params, NULL);
+}
+
+static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
+{
+    HW_TRY(hw_wir_parse(a, hw_str_of(ctx), "test", m, d));
+    return hw_wir_verify(*m, d);
+}
+
+hw_status rig_run_text(rig *r, const char *text, rig_shape s, unsigned nparams,
+                       const uint64_t *params)
+{
+    hw_arena *a = hw_arena_new();
+    hw_diag *d = hw_diag_new(a);
+    hw_jit_source source = { .name = "kernel",
+                             .build = build,
+                             .ctx = hw_arena_cstr(a, hw_str_of(text)) };
+    uint64_t hash = hw_hash64(text, strlen(text), 1);
+    memcpy(source.key, &hash, sizeof hash);
+    hw_status status = launch(r, &source, s, nparams, params, d);
+    if (status != HW_OK && r->fault.status == HW_OK)
+        print_error("%s\n", hw_diag_text(d, a).ptr);
+    hw_arena_free(a);
+    return status;
 }
 
 char *rig_capture(FILE *stream, void (*fn)(void *ctx), void *ctx)

@@ -16,6 +16,7 @@ typedef struct rig {
     hw_arena *arena;
     const hw_device *dev;
     hw_mem *mem;
+    hw_jit *jit; /* or NULL */
     hw_exec *x;
     hw_code code, slow; /* what the next launch runs; slow: its no_shapes variant */
     hw_variant asked;   /* the last variant asked for */
@@ -38,6 +39,14 @@ hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const u
 #define RUN(r, fn, shape, ...)                                                        \
     rig_run((r), (fn), shape, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
             (uint64_t[]){ __VA_ARGS__ })
+
+/* The same with generated code: kernels are warp IR texts. */
+rig *rig_new_generated(const char *device, unsigned workers, const hw_exec_options *more);
+hw_status rig_run_text(rig *r, const char *text, rig_shape s, unsigned nparams,
+                       const uint64_t *params);
+#define RUN_TEXT(r, text, shape, ...)                                                        \
+    rig_run_text((r), (text), shape, sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), \
+                 (uint64_t[]){ __VA_ARGS__ })
 
 /* For kernels. */
 static inline uint64_t param(const hw_frame *f, unsigned i)
