@@ -134,8 +134,9 @@ static void split_at_suspensions(hw_arena *a, hw_wir_function *f)
 
 /* ---- unreachable blocks ---- */
 
-static void remove_unreachable(hw_wir_function *f, hw_arena *scratch)
+void hw_wir_remove_unreachable(hw_wir_function *f)
 {
+    hw_arena *scratch = hw_arena_new();
     uint32_t *stack = HW_NEW_N(scratch, uint32_t, f->blocks.len), depth = 0, kept = 0;
     uint32_t *index =
         HW_NEW_N(scratch, uint32_t, f->blocks.len); /* first: reached; then: new index */
@@ -158,6 +159,7 @@ static void remove_unreachable(hw_wir_function *f, hw_arena *scratch)
     for (uint32_t b = 0; b < kept; b++)
         for (uint32_t k = 0; k < f->blocks.ptr[b].ntargets; k++)
             f->blocks.ptr[b].targets[k] = index[f->blocks.ptr[b].targets[k]];
+    hw_arena_free(scratch);
 }
 
 /* ---- entry, latches, critical edges ---- */
@@ -247,7 +249,7 @@ void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f)
 {
     hw_arena *scratch = hw_arena_new();
     thread_branches(m->arena, f);
-    remove_unreachable(f, scratch);
+    hw_wir_remove_unreachable(f);
     split_at_suspensions(m->arena, f);
     free_entry(m->arena, f);
     merge_latches(m->arena, f, scratch);

@@ -10,6 +10,7 @@
 bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend);
 
 /* graph.c */
+void hw_wir_remove_unreachable(hw_wir_function *f);
 void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f);
 
 #endif

@@ -14,7 +14,8 @@
 
 enum {
     LANES = 32,
-    MOST_VISITS = 60,
+    MOST_ACCESSES = 60,
+    MOST_VISITS = 3000,
     INTS = 7,
     LONGS = 3,
     PREDS = 4,
@@ -318,6 +319,8 @@ typedef struct world {
     uint32_t warp, ctaid[3], nctaid[3];
     uint64_t *log[LANES]; /* what each lane stored */
     uint32_t logged[LANES], atomics[LANES];
+    uint32_t accesses[LANES]; /* a lane ends at its MOST_ACCESSES-th: no loop runs for ever */
+    bool probing;             /* accesses do not count */
 } world;
 
 static uint64_t sreg_value(const world *w, uint32_t lane, uint64_t sreg)
@@ -372,6 +375,7 @@ static hw_status memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t
                         uint64_t *v)
 {
     world *w = ctx;
+    w->accesses[lane] += !w->probing;
     if (i->op == HW_W_LOAD) {
         v[0] = mixed(address) >> 32;
     } else if (i->op == HW_W_ATOM) {
@@ -384,17 +388,24 @@ static hw_status memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t
     return HW_OK;
 }
 
-static void run_lane(const hw_wir_function *f, world *w, uint32_t lane, uint64_t *regs)
+/* False: the lane goes round without end and without memory. */
+static bool run_lane(const hw_wir_function *f, world *w, uint32_t lane, uint64_t *regs)
 {
     hw_wir_env env = { w, special, memory };
     uint32_t at = 0;
-    for (int visits = 0; at != UINT32_MAX && visits < MOST_VISITS; visits++) {
+    for (int visits = 0; at != UINT32_MAX; visits++) {
+        if (visits == MOST_VISITS)
+            return false;
         const hw_wir_block *b = &f->blocks.ptr[at];
-        for (size_t k = 0; k + 1 < b->insns.len; k++)
+        for (size_t k = 0; k + 1 < b->insns.len; k++) {
             HW_CHECK(hw_wir_interpret_insn(f, &b->insns.ptr[k], &env, lane, regs) == HW_OK);
+            if (w->accesses[lane] >= MOST_ACCESSES)
+                return true;
+        }
         uint32_t t = hw_wir_interpret_branch(b, regs);
         at = t == UINT32_MAX ? t : b->targets[t];
     }
+    return true;
 }
 
 /* ---- the warp ---- */
@@ -406,8 +417,6 @@ typedef struct warp {
     uint64_t *vector[LANES]; /* per lane, per register: VARYING registers */
     uint64_t *s, *r;         /* per register: the others */
     uint32_t *pending;       /* per block */
-    uint32_t visits[LANES];
-    uint32_t limit; /* visits of a lane, as many as the reference had */
     bool deopt;
     const char *wrong;
     uint32_t wrong_block, wrong_insn;
@@ -494,7 +503,9 @@ static void run_scalar(warp *x, const hw_wir_insn *i, uint64_t *regs)
     }
     hw_wir_env env = { x->w, special, memory };
     uint64_t r = x->n->shape[dst].d ? scale_of(x, i) : 0;
+    x->w->probing = true;
     HW_CHECK(hw_wir_interpret_insn(x->f, &bare, &env, 0, regs) == HW_OK);
+    x->w->probing = false;
     x->s[dst] = regs[dst];
     x->r[dst] = cut(x, dst, r);
 }
@@ -624,11 +635,6 @@ static void run_warp(warp *x, uint32_t lanes)
     for (uint32_t at; (at = next_block(x)) != UINT32_MAX && !x->deopt && !x->wrong;) {
         uint32_t mask = x->pending[at], others = 0;
         x->pending[at] = 0;
-        for (uint32_t l = 0; l < LANES; l++)
-            if ((mask >> l & 1) && x->visits[l]++ >= x->limit)
-                mask &= ~((uint32_t)1 << l);
-        if (!mask)
-            continue;
         for (uint32_t b = 0; b < x->f->blocks.len; b++)
             others |= x->pending[b];
         if (others && !x->n->divergent[at])
@@ -639,6 +645,9 @@ static void run_warp(warp *x, uint32_t lanes)
         for (uint32_t k = 0; k + 1 < b->insns.len && !x->deopt && !x->wrong; k++) {
             x->wrong_insn = k;
             run_insn(x, &b->insns.ptr[k], x->n->first_insn[at] + k, mask);
+            for (uint32_t l = 0; l < LANES; l++)
+                if (x->w->accesses[l] >= MOST_ACCESSES)
+                    mask &= ~((uint32_t)1 << l);
         }
         if (!x->deopt && !x->wrong)
             run_branch(x, b, at, mask);
@@ -669,19 +678,12 @@ static void choose_world(world *w, hw_variant *v)
     }
 }
 
-static void clear_logs(world *w)
-{
-    memset(w->logged, 0, sizeof w->logged);
-    memset(w->atomics, 0, sizeof w->atomics);
-}
-
 static void new_warp(warp *x, hw_arena *a, const hw_wir_function *f)
 {
     x->f = f;
     x->s = HW_NEW_N(a, uint64_t, f->regs.len + 1);
     x->r = HW_NEW_N(a, uint64_t, f->regs.len + 1);
     x->pending = HW_NEW_N(a, uint32_t, f->blocks.len + 1);
-    x->limit = MOST_VISITS;
     for (int l = 0; l < LANES; l++)
         x->vector[l] = HW_NEW_N(a, uint64_t, f->regs.len + 1);
 }
@@ -729,11 +731,19 @@ static bool trial(uint64_t seed, tally *t)
     uint32_t lanes = rest >= LANES ? UINT32_MAX : ((uint32_t)1 << rest) - 1;
     const char *wrong = hw_wir_verify(m, d) == HW_OK ? NULL : "the verifier";
     const hw_wir_function *f = &m->functions.ptr[0];
+    hw_str text = hw_wir_print(m, a);
+    bool ends = true;
     for (uint32_t l = 0; l < LANES && !wrong; l++)
         if (lanes >> l & 1)
-            run_lane(f, &alone, l, HW_NEW_N(a, uint64_t, f->regs.len + 1));
+            ends &= run_lane(f, &alone, l, HW_NEW_N(a, uint64_t, f->regs.len + 1));
     warp x = { .w = &together };
-    if (!wrong) {
+    if (below(2) && !wrong)
+        hw_wir_prepare(m, d);
+    if (below(2) && !wrong)
+        hw_wir_simplify(m, 0);
+    if (!wrong && hw_wir_verify(m, d) != HW_OK)
+        wrong = "the verifier, after passes";
+    if (!wrong && ends) {
         x.n = hw_wir_analyse(a, m, 0, &v);
         new_warp(&x, a, f);
         count(t, x.n);
@@ -741,15 +751,15 @@ static bool trial(uint64_t seed, tally *t)
         wrong = x.wrong;
         t->deopts += x.deopt;
     }
-    if (!wrong && !x.deopt)
+    if (!wrong && ends && !x.deopt)
         wrong = compare_logs(&alone, &together, lanes);
     if (wrong)
         fprintf(stderr,
-                "seed %" PRIu64
-                ": %s (block .%u, instruction %u)\nblock %u,%u,%u warp %u\n%s\n%.*s",
+                "seed %" PRIu64 ": %s (block .%u, instruction %u)\nblock %u,%u,%u warp %u\n%s\n"
+                "%.*s\nafter passes:\n%.*s",
                 seed, wrong, x.wrong_block, x.wrong_insn, v.block[0], v.block[1], v.block[2],
-                alone.warp, hw_diag_text(d, a).ptr, HW_STR_ARG(hw_wir_print(m, a)));
-    clear_logs(&alone);
+                alone.warp, hw_diag_text(d, a).ptr, HW_STR_ARG(text),
+                HW_STR_ARG(hw_wir_print(m, a)));
     hw_arena_free(a);
     return !wrong;
 }
