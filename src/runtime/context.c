@@ -22,6 +22,12 @@ static struct {
 
 static _Thread_local int thread_device;
 
+/* The driver's threads do not survive a fork: in the child every call fails from then on. */
+static void after_fork(void)
+{
+    world.error = hw_cudaErrorInitializationError;
+}
+
 static int init_driver(void)
 {
     int version = 0, mode = 0;
@@ -38,6 +44,7 @@ static int init_driver(void)
         return error;
     if (world.n_devices > DEVICE_MAX)
         world.n_devices = DEVICE_MAX;
+    pthread_atfork(NULL, NULL, after_fork);
     const char *lazy = getenv("CUDA_ENABLE_MODULE_LAZY_LOADING");
     world.eager =
         hw_cu.module_loading_mode(&mode) == 0 && mode == LOADING_EAGER && !(lazy && lazy[0] == '1');
@@ -57,6 +64,11 @@ int hw_cudart_init(void)
     if (world.error)
         return world.error;
     return hw_early_modules_pending() ? hw_load_early_modules(world.eager) : hw_cudaSuccess;
+}
+
+bool hw_cudart_usable(void)
+{
+    return atomic_load_explicit(&world.state, memory_order_acquire) && !world.error;
 }
 
 int hw_device_count(void)

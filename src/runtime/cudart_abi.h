@@ -21,6 +21,7 @@ enum {
     hw_cudaSuccess = 0,
     hw_cudaErrorInvalidValue = 1,
     hw_cudaErrorMemoryAllocation = 2,
+    hw_cudaErrorInitializationError = 3,
     hw_cudaErrorInvalidConfiguration = 9,
     hw_cudaErrorInvalidPitchValue = 12,
     hw_cudaErrorInvalidSymbol = 13,

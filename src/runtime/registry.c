@@ -279,7 +279,7 @@ HW_CUDA(void, __cudaUnregisterFatBinary, void **handle)
     module *m = *at;
     if (m) {
         *at = m->next;
-        if (m->library)
+        if (m->library && hw_cudart_usable())
             hw_cu.library_unload(m->library);
         forget(m);
         free(m);

@@ -56,9 +56,10 @@ int hw_note(int error); /* keep error for cudaGetLastError unless it is success;
 int hw_not_supported(const char *function); /* says so once a function; notes and returns 801 */
 
 /* ---- context.c ---- */
-int hw_cudart_init(void);  /* the driver is there and initialised */
-int hw_cudart_enter(void); /* and this thread has a current context */
-int hw_device_count(void); /* after init */
+int hw_cudart_init(void);    /* the driver is there and initialised */
+bool hw_cudart_usable(void); /* it has been initialised, and not been left by a fork */
+int hw_cudart_enter(void);   /* and this thread has a current context */
+int hw_device_count(void);   /* after init */
 int hw_current_device(int *device);
 int hw_primary_context(int device, void **ctx);
 /* A device attribute read once and kept. */

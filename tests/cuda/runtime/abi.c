@@ -99,6 +99,7 @@ PLACE(hw_launch_config, n_attributes, CUlaunchConfig, numAttrs);
 
 VALUE(cudaErrorInvalidValue);
 VALUE(cudaErrorMemoryAllocation);
+VALUE(cudaErrorInitializationError);
 VALUE(cudaErrorInvalidConfiguration);
 VALUE(cudaErrorInvalidPitchValue);
 VALUE(cudaErrorInvalidSymbol);
