@@ -96,12 +96,13 @@ static bool agree(const ptx_symbol *a, const ptx_symbol *b)
 
 static void add_to_group(linker *k, const hw_ptx_unit *u, ptx_symbol *s)
 {
-    group *g = ptx_table_find(&k->groups, s->name, hw_hash64(s->name.ptr, s->name.len, 0));
+    uint64_t hash = hw_hash64(s->name.ptr, s->name.len, 0);
+    group *g = ptx_table_find(&k->groups, s->name, hash);
     int rank = rank_of(s);
     if (!g) {
         g = HW_NEW(k->scratch, group);
         *g = (group){ s->name, s, u, rank, s->size, s->align };
-        ptx_table_add(k->scratch, &k->groups, g);
+        ptx_table_add(k->scratch, &k->groups, g, hash);
         return;
     }
     if (!agree(g->best, s)) {

@@ -70,32 +70,31 @@ void *ptx_table_find(const ptx_table *t, hw_str key, uint64_t hash)
     if (!t->slots)
         return NULL;
     for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
-        void *e = t->slots[i];
-        if (!e || hw_str_eq(*(hw_str *)e, key)) /* every entry begins with its key */
-            return e;
+        const ptx_slot *s = &t->slots[i];
+        if (!s->entry || (s->hash == hash && hw_str_eq(*(hw_str *)s->entry, key)))
+            return s->entry;
     }
 }
 
-static void put(ptx_table *t, void *entry)
+static void put(ptx_table *t, ptx_slot s)
 {
-    hw_str key = *(hw_str *)entry;
-    size_t i = hw_hash64(key.ptr, key.len, 0) & t->mask;
-    while (t->slots[i])
+    size_t i = s.hash & t->mask;
+    while (t->slots[i].entry)
         i = (i + 1) & t->mask;
-    t->slots[i] = entry;
+    t->slots[i] = s;
 }
 
-void ptx_table_add(hw_arena *a, ptx_table *t, void *entry)
+void ptx_table_add(hw_arena *a, ptx_table *t, void *entry, uint64_t hash)
 {
     if (t->used * 2 >= t->mask) {
         ptx_table grown = { .mask = t->mask ? t->mask * 2 + 1 : 255, .used = t->used };
-        grown.slots = HW_NEW_N(a, void *, grown.mask + 1);
+        grown.slots = HW_NEW_N(a, ptx_slot, grown.mask + 1);
         for (size_t i = 0; t->slots && i <= t->mask; i++)
-            if (t->slots[i])
+            if (t->slots[i].entry)
                 put(&grown, t->slots[i]);
         *t = grown;
     }
-    put(t, entry);
+    put(t, (ptx_slot){ hash, entry });
     t->used++;
 }
 
@@ -121,7 +120,7 @@ ptx_name *ptx_name_of(ptx_parser *p, hw_str text)
         return n;
     n = HW_NEW(p->scratch, ptx_name);
     n->text = text;
-    ptx_table_add(p->scratch, &p->names, n);
+    ptx_table_add(p->scratch, &p->names, n, hash);
     split_number(p, n);
     return n;
 }

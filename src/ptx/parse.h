@@ -108,8 +108,13 @@ typedef struct ptx_inlined { /* a .loc whose names and parent are found when the
     ptx_place place;
 } ptx_inlined;
 
-typedef struct ptx_table { /* open addressing; NULL: free */
-    void **slots;
+typedef struct ptx_slot {
+    uint64_t hash; /* kept beside the entry: most misses end here, and growing hashes nothing */
+    void *entry;   /* NULL: free */
+} ptx_slot;
+
+typedef struct ptx_table { /* open addressing */
+    ptx_slot *slots;
     size_t mask, used;
 } ptx_table;
 
@@ -172,8 +177,9 @@ ptx_place ptx_here(const ptx_parser *p);
 bool ptx_error(ptx_parser *p, ptx_place at, hw_status s, const char *fmt, ...) HW_PRINTF(4, 5);
 #define ptx_fail(p, ...) ptx_error((p), ptx_here(p), HW_E_SYNTAX, __VA_ARGS__)
 const char *ptx_token_text(ptx_parser *p); /* the current token for a message */
+/* Every entry begins with its key, an hw_str; hash is hw_hash64(key, 0). */
 void *ptx_table_find(const ptx_table *t, hw_str key, uint64_t hash);
-void ptx_table_add(hw_arena *a, ptx_table *t, void *entry); /* begins with its key, an hw_str */
+void ptx_table_add(hw_arena *a, ptx_table *t, void *entry, uint64_t hash);
 ptx_name *ptx_name_of(ptx_parser *p, hw_str text);
 ptx_binding *ptx_lookup(ptx_parser *p, hw_str text); /* NULL: means nothing */
 ptx_binding *ptx_bind(ptx_parser *p, hw_str text, ptx_place at, int kind, uint32_t depth);

@@ -284,7 +284,7 @@ bool ptx_parse_operand(ptx_parser *p, ptx_operand *out)
 /* ---- instructions ---- */
 
 /* A spelling met for the first time: "st.shared::cta.u32" -> st, {shared::cta, u32}. */
-static const ptx_form *add_form(ptx_parser *p, hw_str spelled)
+static const ptx_form *add_form(ptx_parser *p, hw_str spelled, uint64_t hash)
 {
     ptx_form *f = HW_NEW(p->arena, ptx_form);
     HW_VEC(hw_str) parts = { 0 };
@@ -303,7 +303,7 @@ static const ptx_form *add_form(ptx_parser *p, hw_str spelled)
     f->is_branch = hw_str_is(f->opcode, "bra");
     f->is_video = f->opcode.len > 1 && f->opcode.ptr[0] == 'v' && !hw_str_is(f->opcode, "vote");
     f->is_move = hw_str_is(f->opcode, "mov") || hw_str_is(f->opcode, "cvta");
-    ptx_table_add(p->scratch, &p->forms, f);
+    ptx_table_add(p->scratch, &p->forms, f, hash);
     return f;
 }
 
@@ -316,8 +316,9 @@ static const ptx_form *parse_form(ptx_parser *p)
                                           (int)more.len + 1, more.ptr - 1);
         spelled = hw_str_of(all);
     }
-    const ptx_form *f = ptx_table_find(&p->forms, spelled, hw_hash64(spelled.ptr, spelled.len, 0));
-    return f ? f : add_form(p, spelled);
+    uint64_t hash = hw_hash64(spelled.ptr, spelled.len, 0);
+    const ptx_form *f = ptx_table_find(&p->forms, spelled, hash);
+    return f ? f : add_form(p, spelled, hash);
 }
 
 static bool parse_guard(ptx_parser *p, ptx_insn *i)
