@@ -171,6 +171,9 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
     hw_cu_verbose("launch %s grid %u,%u,%u block %u,%u,%u shared %u", l->f->source.name, l->grid[0],
                   l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic);
     hw_status s = hw_exec_launch(ctx->exec, &launch, fault, d);
+    const char *notice = hw_jit_notice(hw_cu.jit);
+    if (notice)
+        hw_cu_notice("%s", notice);
     if (s != HW_OK)
         tell(ctx, l, s, fault, d);
     hw_arena_free(a);

@@ -10,7 +10,7 @@ typedef struct hw_cu_launch {
     hw_cu_function *f; /* kind FUNCTION, of the stream's context */
     uint32_t grid[3], block[3], dynamic, param_bytes;
     bool cooperative;
-    uint8_t params[]; /* param_bytes */
+    _Alignas(16) uint8_t params[]; /* param_bytes */
 } hw_cu_launch;
 
 /* What an entry point was given. */

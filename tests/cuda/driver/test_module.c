@@ -162,9 +162,9 @@ static void bad_images(void **state)
     assert_true(strlen(log) < 20);
     ERR(UNSUPPORTED_PTX_VERSION,
         load_text(".version 42.0\n.target sm_52\n.address_size 64\n", log, 1000));
-    ERR(INVALID_IMAGE, load_text("\x7f"
-                                 "ELF but not really",
-                                 log, 1000));
+    static const char not_elf[256] = "\x7f"
+                                     "ELF but not really";
+    ERR(INVALID_IMAGE, load_text(not_elf, log, 1000));
     ERR(INVALID_VALUE, cuModuleLoadData(&m, NULL));
     ERR(INVALID_VALUE, cuModuleLoadData(NULL, HEAD));
     ERR(FILE_NOT_FOUND, cuModuleLoad(&m, "/nonexistent/module.ptx"));
