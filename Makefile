@@ -13,7 +13,7 @@ all: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	@tools/setup
 	@echo "== configuring $(BUILD)"
-	@meson setup $(BUILD) --buildtype=release --prefix=$(abspath $(PREFIX)) $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@meson setup $(BUILD) --buildtype=debugoptimized --prefix=$(abspath $(PREFIX)) $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 
 demo: $(BUILD)/build.ninja
