@@ -116,6 +116,16 @@ const hw_field_group *hw_device_groups(size_t *count)
     return groups;
 }
 
+const struct hw_device_latency *hw_device_latencies(const hw_device *dev, const char *preset)
+{
+    if (!preset || strcmp(dev->latency.preset, preset) == 0)
+        return &dev->latency;
+    for (uint32_t i = 0; i < dev->preset_count; i++)
+        if (strcmp(dev->presets[i].preset, preset) == 0)
+            return &dev->presets[i];
+    return NULL;
+}
+
 /* ---- values ---- */
 static const char *real_text(hw_arena *a, double v, bool nullable)
 {

@@ -115,6 +115,9 @@ hw_status hw_device_attribute(const hw_device *dev, int attribute, int *value);
 const char *hw_device_attribute_name(int attribute);
 #define HW_DEVICE_ATTRIBUTE_MAX 148 /* one past the last number known */
 
+/* The latencies of a preset by name (NULL: the device's own); NULL if there is no such preset. */
+const struct hw_device_latency *hw_device_latencies(const hw_device *dev, const char *preset);
+
 /* A value of an enumerated key as its word in the file. */
 const char *hw_vendor_word(hw_vendor v);
 

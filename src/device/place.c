@@ -60,32 +60,50 @@ static hw_place place_at(const cursor *c, const char *path, size_t start)
 }
 
 /* Depth 1 is the outermost object; the group is looked for there, the key one deeper inside it. */
+typedef struct search {
+    const char *path, *group, *key;
+    uint32_t depth;
+    bool inside, found;
+    hw_place best;
+} search;
+
+static void see_bracket(search *s, char ch)
+{
+    if (ch == '{' || ch == '[')
+        s->depth++;
+    if ((ch == '}' || ch == ']') && s->depth > 0)
+        s->depth--;
+    if (ch == '}' && s->depth == 1)
+        s->inside = false;
+}
+
+static void see_key(search *s, const cursor *c, hw_str name, size_t start)
+{
+    bool is_group = s->group && s->depth == 1 && hw_str_is(name, s->group);
+    bool reachable = s->group ? s->inside && s->depth >= 2 : s->depth == 1;
+    bool is_key = s->key && reachable && hw_str_is(name, s->key);
+    if (!is_group && !is_key)
+        return;
+    s->best = place_at(c, s->path, start);
+    s->inside = s->inside || is_group;
+    s->found = is_key || !s->key;
+}
+
 hw_place hw_json_place(hw_str text, const char *path, const char *group, const char *key)
 {
     cursor c = { .text = text, .line = 1 };
-    hw_place best = { .file = path, .line = 1, .column = 1 };
-    uint32_t depth = 0;
-    bool inside = false;
-    while (more(&c)) {
+    search s = {
+        .path = path, .group = group, .key = key, .best = { .file = path, .line = 1, .column = 1 }
+    };
+    while (more(&c) && !s.found) {
         size_t start = c.at;
         char ch = step(&c);
-        depth += ch == '{' || ch == '[';
-        depth -= (ch == '}' || ch == ']') && depth > 0;
-        if (ch == '}' && depth == 1)
-            inside = false;
+        see_bracket(&s, ch);
         if (ch != '"')
             continue;
         hw_str name = read_string(&c);
-        if (!followed_by_colon(&c))
-            continue;
-        if (group && depth == 1 && hw_str_is(name, group)) {
-            best = place_at(&c, path, start);
-            inside = true;
-            if (!key)
-                return best;
-        } else if (key && (group ? inside && depth >= 2 : depth == 1) && hw_str_is(name, key)) {
-            return place_at(&c, path, start);
-        }
+        if (followed_by_colon(&c))
+            see_key(&s, &c, name, start);
     }
-    return best;
+    return s.best;
 }

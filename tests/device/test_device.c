@@ -179,6 +179,47 @@ static void a_users_file_is_found_by_path_and_by_folder(void **state)
     hw_arena_free(a);
 }
 
+static void latencies_have_presets(void **state)
+{
+    (void)state;
+    hw_arena *a = hw_arena_new();
+    const hw_device *g80 = load(a, "g80");
+    assert_int_equal(hw_device_latencies(g80, NULL)->global.v[0], 200);
+    assert_int_equal(hw_device_latencies(g80, NULL)->global.v[1], 300);
+    assert_int_equal(hw_device_latencies(g80, "guide")->global.v[0], 400);
+    assert_int_equal(hw_device_latencies(g80, "guide")->global.v[1], 800);
+    assert_null(hw_device_latencies(g80, "none"));
+    hw_arena_free(a);
+}
+
+/* Changes a few bytes of a good file: it loads or it does not, and nothing else happens. */
+static void broken_files_never_crash(void **state)
+{
+    (void)state;
+    hw_arena *keep = hw_arena_new();
+    hw_str good;
+    uint64_t seed = UINT64_C(0x20070508);
+    assert_int_equal(hw_read_file(keep, DEVICE_FOLDER "/geforce-8800-gtx.json", &good, NULL),
+                     HW_OK);
+    char *bad = hw_arena_alloc(keep, good.len + 1);
+    for (int i = 0; i < 2000; i++) {
+        hw_arena *a = hw_arena_new();
+        hw_diag *d = hw_diag_new(a);
+        const hw_device *dev = NULL;
+        memcpy(bad, good.ptr, good.len + 1);
+        for (int k = 0; k < 1 + i % 4; k++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            bad[(seed >> 33) % good.len] = "0\"{}[],:9e-.x\\\n\0u"[(seed >> 20) % 18];
+        }
+        hw_status s = hw_device_parse(a, (hw_str){ bad, good.len }, "bad.json", &dev, d);
+        assert_true((s == HW_OK) == (dev != NULL));
+        assert_true((s == HW_OK) == (d->errors == 0));
+        hw_diag_text(d, a);
+        hw_arena_free(a);
+    }
+    hw_arena_free(keep);
+}
+
 /* ---- attributes ---- */
 
 static void attributes_answer_or_say_invalid(void **state)
@@ -255,6 +296,8 @@ int main(void)
         cmocka_unit_test(a_mistake_names_key_line_and_range),
         cmocka_unit_test(no_truncated_file_is_taken),
         cmocka_unit_test(a_users_file_is_found_by_path_and_by_folder),
+        cmocka_unit_test(latencies_have_presets),
+        cmocka_unit_test(broken_files_never_crash),
         cmocka_unit_test(attributes_answer_or_say_invalid),
         cmocka_unit_test(attributes_have_known_values),
     };
