@@ -304,7 +304,8 @@ static void layout(hw_gen *g, hw_access *a, unsigned reg_bytes, unsigned count)
 {
     a->bytes = reg_bytes * count;
     a->unit = reg_bytes > 8 ? 8 : reg_bytes;
-    if (reg_bytes < 4 && count > 1)
+    if ((reg_bytes < 4 && count > 1) ||
+        (reg_bytes == 4 && count == 2 && a->addr.kind == HW_SHAPE_VARYING))
         a->unit = a->bytes < 8 ? a->bytes : 8;
     a->units = a->bytes / a->unit;
     a->elem = hwg_int(g, a->unit * 8);

@@ -26,10 +26,14 @@ static void init_llvm(void)
 }
 
 /* ---- the processor ---- */
+/* Is the feature in LLVM's list "+a,-b,..."? */
 static bool has(const char *features, const char *name)
 {
-    const char *p = strstr(features, name);
-    return p && p[-1] == '+';
+    size_t n = strlen(name);
+    for (const char *p = strstr(features, name); p; p = strstr(p + 1, name))
+        if (p > features && p[-1] == '+' && (p[n] == ',' || p[n] == 0))
+            return true;
+    return false;
 }
 
 static hw_status make_target(hw_gen *g, const hw_codegen_options *o)

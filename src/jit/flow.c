@@ -438,6 +438,7 @@ static void body(hw_gen *g, uint32_t b, int version)
     hwg_at(g, g->body[version][b]);
     hwg_set_mask(g);
     hwg_groups(g, b);
+    hwg_bundles(g, b);
     for (g->index = 0; g->index + 1 < w->insns.len && g->failed == HW_OK; g->index++) {
         hwg_arrival(g);
         hwg_insn(g, &w->insns.ptr[g->index]);

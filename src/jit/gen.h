@@ -56,6 +56,13 @@ typedef struct hw_gen_group {
     const hw_wir_insn *member[64];
 } hw_gen_group;
 
+/* Loads of neighbouring words done together at the first of them (bundle.c). */
+typedef struct hw_gen_bundle {
+    unsigned n;
+    int64_t offset; /* of the first word */
+    hw_lv words[4]; /* NULL: not loaded yet */
+} hw_gen_bundle;
+
 typedef struct hw_gen_open { /* per register: the group still growing */
     hw_gen_group *group;
     uint32_t epoch;
@@ -121,8 +128,9 @@ typedef struct hw_gen {
     hw_lv exec;            /* i32: lanes of the instruction (mask and guard) */
     const hw_wir_insn *in;
     uint32_t stamp;
-    hw_gen_index *index_of;  /* per register */
-    hw_gen_group **group_of; /* per instruction of the block: its group, or NULL */
+    hw_gen_index *index_of;    /* per register */
+    hw_gen_group **group_of;   /* per instruction of the block: its group, or NULL */
+    hw_gen_bundle **bundle_of; /* per instruction of the block, or NULL */
     hw_gen_open *open;
     uint32_t epoch;
     hw_lv limit[2][8]; /* range limits by far, log2 of alignment; at entry */
@@ -223,6 +231,7 @@ void hwg_stack_needs(hw_gen *g);
 /* ---- memory (memory.c, atomic.c) ---- */
 void hwg_groups(hw_gen *g, uint32_t block);
 hw_lv hwg_scratch(hw_gen *g);
+void hwg_bundles(hw_gen *g, uint32_t block); /* after hwg_groups */
 void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, void *ctx),
                    void *ctx);
 

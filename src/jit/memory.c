@@ -269,9 +269,13 @@ static bool small_index(hw_gen *g, const hw_access *a, hw_lv *base, hw_lv *index
 
 static void gather(hw_gen *g, const hw_access *a, units *out)
 {
-    hw_lv base, index;
-    unsigned scale;
-    int64_t bias;
+    if (a->unit == 4 && a->units == 4) {
+        hwg_load_quads(g, a, out->u);
+        return;
+    }
+    hw_lv base = NULL, index = NULL;
+    unsigned scale = 0;
+    int64_t bias = 0;
     bool small = small_index(g, a, &base, &index, &scale, &bias);
     for (unsigned k = 0; k < a->units; k++) {
         int64_t off = (int64_t)k * a->unit;
@@ -327,10 +331,35 @@ static unsigned reg_bytes(const hw_wir_insn *in)
     return bits < 8 ? 1 : bits / 8;
 }
 
+/* A load whose neighbours are loaded with it: the first does it, the others have it. */
+static void load_bundled(hw_gen *g, const hw_wir_insn *in, hw_gen_bundle *b)
+{
+    run r[MOST_RUNS];
+    if (!b->words[0]) {
+        units u = { { 0 } };
+        hw_access a = hwg_access(g, in, 4, 1);
+        a.units = b->n;
+        a.bytes = 4 * b->n;
+        a.offset = b->offset;
+        unsigned n = a.addr.kind == HW_SHAPE_AFFINE ? find_runs(&a, r) : 0;
+        if (n)
+            load_runs(g, &a, r, n, &u);
+        else
+            hwg_load_quads(g, &a, u.u);
+        memcpy(b->words, u.u, sizeof b->words);
+    }
+    int64_t i = ((int64_t)in->imm - b->offset) / 4;
+    hwg_write(g, in->dst[0], hwg_varying(b->words[i]));
+}
+
 WHOLE(load)
 {
     run r[MOST_RUNS];
     units u = { { 0 } };
+    if (g->bundle_of[g->index]) {
+        load_bundled(g, in, g->bundle_of[g->index]);
+        return;
+    }
     hw_access a = hwg_access(g, in, reg_bytes(in), in->count);
     bool uniform = a.addr.kind == HW_SHAPE_UNIFORM;
     ordered(g, in, HW_I_VOLATILE | HW_I_ACQUIRE);
