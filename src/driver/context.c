@@ -95,6 +95,7 @@ static hw_cu_context *context_new(hw_cu_gpu *g, unsigned flags, bool primary)
     hw_cu_list_init(&ctx->modules);
     hw_cu_list_init(&ctx->blocks);
     hw_cu_list_init(&ctx->arrays);
+    hw_cu_list_init(&ctx->mipmaps);
     ctx->legacy = (hw_cu_stream){ .ctx = ctx, .id = ctx->id, .handle = CU_STREAM_LEGACY };
     ctx->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
     ctx->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
@@ -113,6 +114,7 @@ static void context_empty(hw_cu_context *ctx)
     hw_cu_streams_end(ctx);
     hw_cu_events_end(ctx);
     hw_cu_modules_end(ctx);
+    hw_cu_arrays_end(ctx);
     atomic_store(&ctx->exec, NULL);
     hw_exec_free(x);
     hw_cu_blocks_end(ctx);

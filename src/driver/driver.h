@@ -146,6 +146,9 @@ bool hw_cu_accessible(uint64_t address,
                       uint64_t size); /* whole of it allocated, registered or mapped */
 void hw_cu_blocks_end(hw_cu_context *ctx);
 
+/* ---- array.c ---- */
+void hw_cu_arrays_end(hw_cu_context *ctx);
+
 /* ---- virtual.c ---- */
 bool hw_cu_mapped(const hw_cu_block *b, uint64_t address, uint64_t size);
 void hw_cu_reservation_end(hw_cu_block *b);

@@ -64,7 +64,7 @@ struct hw_cu_context {
     uint64_t epoch;        /* of exec: per-thread streams of an older one are gone */
     hw_cu_stream legacy;
     pthread_mutex_t lock;
-    hw_cu_link streams, events, modules, blocks, arrays;
+    hw_cu_link streams, events, modules, blocks, arrays, mipmaps;
     int cache_config, shared_config;
     uint64_t limits[8];        /* by CUlimit, for those exec does not keep */
     _Atomic unsigned captures; /* that keep the legacy stream from being used */
