@@ -66,16 +66,16 @@ static bool classes_agree(ptx_type want, ptx_type got)
            (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED);
 }
 
-/* A wider register: integers in integer or untyped registers, untyped in any; floats never. */
+/* A wider register: untyped ones hold anything, untyped values go anywhere, integers in integers. */
 static bool wider_agrees(ptx_type want, ptx_type got)
 {
     ptx_type_class a = hw_ptx_class(want), b = hw_ptx_class(got);
     if (ptx_types[got].bits <= ptx_types[want].bits || b == PTX_CL_PRED)
         return false;
-    if (a == PTX_CL_BITS)
+    if (a == PTX_CL_BITS || b == PTX_CL_BITS)
         return b != PTX_CL_OPAQUE;
     return (a == PTX_CL_UNSIGNED || a == PTX_CL_SIGNED) &&
-           (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED || b == PTX_CL_BITS);
+           (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED);
 }
 
 static hw_status check_reg(const checker *c, const ptx_operand *o, const ptx_spec *s, ptx_type want)

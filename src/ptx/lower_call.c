@@ -95,20 +95,32 @@ static void move_to_frame(lw *l)
     }
 }
 
+/* Adds the registers of one parameter or result: a .v2 or .v4 register is its parts. */
+static uint32_t add_registers(lw *l, const ptx_param *p, uint32_t *list, uint32_t n)
+{
+    uint32_t parts = p->is_reg ? l->f->regs.ptr[p->reg].vector : 1, reg = declare_param(l, p);
+    if (parts <= 1) {
+        list[n] = reg;
+        return n + 1;
+    }
+    for (uint32_t k = 0; k < parts; k++)
+        list[n + k] = reg + 1 + k;
+    return n + parts;
+}
+
 static void signature(lw *l)
 {
     const ptx_function *f = l->f;
-    uint32_t *params = HW_NEW_N(l->lm->arena, uint32_t, f->nparams + f->nresults + 1);
-    uint32_t *results = HW_NEW_N(l->lm->arena, uint32_t, f->nresults + 1);
+    uint32_t *params = HW_NEW_N(l->lm->arena, uint32_t, 4 * (f->nparams + f->nresults) + 1);
+    uint32_t *results = HW_NEW_N(l->lm->arena, uint32_t, 4 * f->nresults + 1);
     uint32_t np = 0, nr = 0;
     for (uint32_t k = 0; k < f->nparams; k++)
-        params[np++] = declare_param(l, &f->params[k]);
+        np = add_registers(l, &f->params[k], params, np);
     for (uint32_t k = 0; k < f->nresults; k++) {
-        uint32_t reg = declare_param(l, &f->results[k]);
         if (passed_by_address(&f->results[k]))
-            params[np++] = reg;
+            params[np++] = declare_param(l, &f->results[k]);
         else
-            results[nr++] = reg;
+            nr = add_registers(l, &f->results[k], results, nr);
     }
     hw_wir_function *w = &l->lm->m->functions.ptr[l->b.function];
     w->params = params;
@@ -177,7 +189,7 @@ typedef struct call {
     const ptx_operand *results, *callee, *args, *proto;
     const ptx_param *formal_results, *formal_params;
     uint32_t nformal_results, nformal_params;
-    hw_wir_val src[256], dst[256];
+    hw_wir_val src[250], dst[250];
     uint32_t nsrc, ndst;
 } call;
 
@@ -252,15 +264,39 @@ static hw_wir_val argument(lw *l, const ptx_param *formal, const ptx_operand *o)
     return lw_fit(l, hw_wir_reg(p->reg), p->type, scalar_type(formal->type), false);
 }
 
+/* An argument or result that is a vector register counts as its parts. */
+static uint32_t parts_of(const ptx_operand *o)
+{
+    return o->kind == PTX_O_VECTOR ? o->nitems : 1;
+}
+
+static const ptx_operand *part_of(const ptx_operand *o, uint32_t k)
+{
+    return o->kind == PTX_O_VECTOR ? &o->items[k] : o;
+}
+
+static bool has_room(lw *l, const call *c)
+{
+    if (c->nsrc < HW_COUNTOF(c->src) && c->ndst < HW_COUNTOF(c->dst))
+        return true;
+    lw_fail(l, "a call with more than %u parameters is not supported",
+            (unsigned)HW_COUNTOF(c->src));
+    return false;
+}
+
 static bool pass_arguments(lw *l, call *c)
 {
     uint32_t given = c->args ? c->args->nitems : 0;
-    if (given != c->nformal_params || given + c->nformal_results > HW_COUNTOF(c->src) - 2) {
+    if (given != c->nformal_params) {
         lw_fail(l, "%u arguments, %u are expected", given, c->nformal_params);
         return false;
     }
-    for (uint32_t k = 0; k < given; k++)
-        c->src[c->nsrc++] = argument(l, &c->formal_params[k], &c->args->items[k]);
+    for (uint32_t k = 0; k < given; k++) {
+        const ptx_operand *o = &c->args->items[k];
+        for (uint32_t j = 0; j < parts_of(o); j++)
+            if (has_room(l, c))
+                c->src[c->nsrc++] = argument(l, &c->formal_params[k], part_of(o, j));
+    }
     return l->status == HW_OK;
 }
 
@@ -276,6 +312,19 @@ static hw_wir_val result_register(lw *l, const ptx_param *formal, const ptx_oper
     return p->type == t && p->kind != LW_POINTER ? hw_wir_reg(p->reg) : lw_temp(l, t);
 }
 
+static void take_result(lw *l, call *c, const ptx_param *formal, const ptx_operand *o)
+{
+    if (!has_room(l, c))
+        return;
+    if (passed_by_address(formal))
+        c->src[c->nsrc++] =
+            o ? argument(l, formal, o)
+              : lw_nullary(l, HW_W_LOCAL_ADDR, HW_T_I64, frame_area(l, formal->size));
+    else
+        c->dst[c->ndst++] =
+            o ? result_register(l, formal, o) : lw_temp(l, scalar_type(formal->type));
+}
+
 static bool take_results(lw *l, call *c)
 {
     uint32_t given = c->results ? c->results->nitems : 0;
@@ -284,40 +333,36 @@ static bool take_results(lw *l, call *c)
         return false;
     }
     for (uint32_t k = 0; k < c->nformal_results; k++) {
-        const ptx_param *formal = &c->formal_results[k];
-        if (passed_by_address(formal)) {
-            hw_wir_val area =
-                given ? argument(l, formal, &c->results->items[k])
-                      : lw_nullary(l, HW_W_LOCAL_ADDR, HW_T_I64, frame_area(l, formal->size));
-            c->src[c->nsrc++] = area;
-        } else {
-            c->dst[c->ndst++] = given ? result_register(l, formal, &c->results->items[k])
-                                      : lw_temp(l, scalar_type(formal->type));
-        }
+        const ptx_operand *o = given ? &c->results->items[k] : NULL;
+        for (uint32_t j = 0; j < (o ? parts_of(o) : 1); j++)
+            take_result(l, c, &c->formal_results[k], o ? part_of(o, j) : NULL);
     }
     return l->status == HW_OK;
 }
 
-/* Results that could not be written directly: another width, or a place in the frame. */
+/* A result that could not be written directly: another width, or a place in the frame. */
+static void settle_result(lw *l, const ptx_param *formal, const ptx_operand *o, hw_wir_val v)
+{
+    const lw_place *p = operand_place(l, o);
+    if (!p && o->kind == PTX_O_REG && v.reg != o->reg)
+        lw_set(l, o, formal->type, v);
+    if (p && v.reg != p->reg) {
+        v = lw_fit(l, v, scalar_type(formal->type), p->type, false);
+        hw_wir_mov(&l->b, p->type, hw_wir_reg(p->reg), v);
+        lw_effect(l, lw_last(l));
+    }
+    if (p && p->kind == LW_FRAME)
+        frame_access(l, HW_W_STORE, p);
+}
+
 static void settle_results(lw *l, const call *c)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; c->results && k < c->results->nitems; k++) {
         const ptx_param *formal = &c->formal_results[k];
-        if (passed_by_address(formal))
-            continue;
         const ptx_operand *o = &c->results->items[k];
-        hw_wir_val v = c->dst[n++];
-        hw_wir_type t = scalar_type(formal->type);
-        const lw_place *p = operand_place(l, o);
-        if (!p && o->kind == PTX_O_REG && v.reg != o->reg)
-            lw_set(l, o, formal->type, v);
-        if (p && v.reg != p->reg) {
-            hw_wir_mov(&l->b, p->type, hw_wir_reg(p->reg), lw_fit(l, v, t, p->type, false));
-            lw_effect(l, lw_last(l));
-        }
-        if (p && p->kind == LW_FRAME)
-            frame_access(l, HW_W_STORE, p);
+        for (uint32_t j = 0; !passed_by_address(formal) && j < parts_of(o); j++)
+            settle_result(l, formal, part_of(o, j), c->dst[n++]);
     }
 }
 

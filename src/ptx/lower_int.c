@@ -52,19 +52,21 @@ hw_wir_val w_addc(lw *l, hw_wir_val a, hw_wir_val b, bool in, bool out)
     return r;
 }
 
+/* A subtraction is a + ~b + 1: the flag it leaves is the carry of that sum, so set where nothing was
+ * borrowed, and subc adds it in place of the 1. */
 hw_wir_val w_subc(lw *l, hw_wir_val a, hw_wir_val b, bool in, bool out)
 {
-    hw_wir_val s = op2(l, HW_W_SUB, a, b), r = s, borrow = HW_WIR_NONE;
+    hw_wir_val s = op2(l, HW_W_SUB, a, b), r = s, carry = HW_WIR_NONE;
     if (out)
-        borrow = icmp(l, HW_C_LT_U, T, a, b);
+        carry = icmp(l, HW_C_GE_U, T, a, b);
     if (in) {
-        hw_wir_val c = carry_in(l);
-        r = op2(l, HW_W_SUB, s, c);
+        hw_wir_val borrow = w_bool(l, hw_wir_reg(l->carry), 0, 1);
+        r = op2(l, HW_W_SUB, s, borrow);
         if (out)
-            borrow = hw_wir_op2(&l->b, HW_W_OR, HW_T_I1, borrow, icmp(l, HW_C_LT_U, T, s, c));
+            carry = hw_wir_op2(&l->b, HW_W_AND, HW_T_I1, carry, icmp(l, HW_C_GE_U, T, s, borrow));
     }
     if (out)
-        set_carry(l, borrow);
+        set_carry(l, carry);
     return r;
 }
 

@@ -778,7 +778,7 @@ static uint32_t equal_lanes(const frame *f, const hw_wir_insn *i, unsigned l, ui
 static void lane_result(frame *f, const hw_wir_insn *i, unsigned l, uint32_t act)
 {
     uint32_t members = i->nsrc > 1 ? (uint32_t)value(f, i->src[1], l) & act : act;
-    uint32_t votes = i->op <= HW_W_VOTE_UNI ? ballot(f, i, act, members) : 0;
+    uint32_t votes = i->nsrc == 2 && i->op <= HW_W_VOTE_UNI ? ballot(f, i, act, members) : 0;
     switch (i->op) {
     case HW_W_BALLOT:
         set(f, i->dst[0], l, votes);
