@@ -2,8 +2,8 @@
  * Runs every case of the instruction table: the instruction, parsed, checked, lowered and executed
  * for many lanes, against the row's lane expression in plain C.
  * test_isa [-v] [-n LANES] [PREFIX]: only instructions that begin with PREFIX. */
+#include "execute.h"
 #include "hw_ptx.h"
-#include "interp.h"
 #include "lane_cases.h"
 
 #include <stdio.h>
@@ -302,24 +302,9 @@ static void set_mods(const lane_case *c)
 
 typedef struct batch {
     uint64_t (*in)[IN_BYTES / 8];
-    uint64_t *out;
+    uint64_t *out, *params;
     unsigned lanes;
 } batch;
-
-static bool execute(const hw_wir_module *w, const batch *b)
-{
-    uint64_t params[2] = { (uint64_t)(uintptr_t)b->in, (uint64_t)(uintptr_t)b->out };
-    interp x = { .m = w, .params = (const uint8_t *)params, .ntid = { 32, 1, 1 } };
-    for (unsigned k = 0; k < b->lanes / 32; k++) {
-        x.lanes = UINT32_MAX;
-        x.ctaid[0] = k;
-        if (!interp_run(&x)) {
-            printf("interpreter: %s\n", x.failed);
-            return false;
-        }
-    }
-    return true;
-}
 
 static unsigned compare(const lane_case *c, const batch *b)
 {
@@ -350,7 +335,9 @@ static bool run_case(const lane_case *c, const batch *b)
     memset(b->out, 0xee, b->lanes * sizeof *b->out);
     hw_arena *a = hw_arena_new();
     hw_wir_module *w = NULL;
-    bool ok = build(a, c, &w) && execute(w, b);
+    b->params[0] = (uint64_t)(uintptr_t)b->in;
+    b->params[1] = (uint64_t)(uintptr_t)b->out;
+    bool ok = build(a, c, &w) && execute(w, b->params, b->lanes / 32);
     hw_arena_free(a);
     if (!ok) {
         printf("FAILED %s\n", c->insn);
@@ -364,6 +351,7 @@ static bool run_case(const lane_case *c, const batch *b)
 
 int main(int argc, char **argv)
 {
+    setvbuf(stdout, NULL, _IOLBF, 0);
     options o = { .prefix = "", .lanes = 512 };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-v") == 0)
@@ -373,7 +361,11 @@ int main(int argc, char **argv)
         else
             o.prefix = argv[i];
     }
-    batch b = { calloc(o.lanes, IN_BYTES), calloc(o.lanes, OUT_BYTES), o.lanes };
+    batch b = { execute_memory((size_t)o.lanes * IN_BYTES),
+                execute_memory((size_t)o.lanes * OUT_BYTES), execute_memory(2 * sizeof(uint64_t)),
+                o.lanes };
+    if (!b.in || !b.out || !b.params)
+        return 2;
     unsigned failed = 0, run = 0;
     for (unsigned k = 0; k < lane_ncases; k++) {
         if (strncmp(lane_cases[k].insn, o.prefix, strlen(o.prefix)) != 0)
@@ -383,8 +375,6 @@ int main(int argc, char **argv)
             printf("%s\n", lane_cases[k].insn);
         failed += !run_case(&lane_cases[k], &b);
     }
-    printf("%u cases of %u lanes, %u failed\n", run, o.lanes, failed);
-    free(b.in);
-    free(b.out);
+    printf("%s: %u cases of %u lanes, %u failed\n", execute_name, run, o.lanes, failed);
     return failed != 0;
 }
