@@ -342,5 +342,3 @@ const char *hw_jit_notice(hw_jit *j)
     return text;
 }
 
-/* No arithmetic helpers of this room yet: FNS and VIDEO and the rest are exec's to supply. */
-hw_helper_fn *const hw_jit_helpers[HW_H_COUNT] = { NULL };

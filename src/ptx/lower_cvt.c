@@ -245,31 +245,31 @@ hw_wir_val w_cvt_tf32(lw *l, hw_wir_val a)
 
 /* ---- 8-bit floats: two a register, a helper each ---- */
 
-enum { FP8_FROM_F32, FP8_FROM_F16X2, FP8_TO_F16X2, FP8_E5M2 = 4, FP8_RELU = 8 };
-
 static hw_wir_val fp8(lw *l, unsigned kind, ptx_type form, hw_wir_type result, uint32_t n,
                       const hw_wir_val *src)
 {
     hw_wir_val d = lw_temp(l, result);
     hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, result, 1, &d, n, src);
     i->imm = HW_H_FP8;
-    i->aux = kind | (form == PTX_E5M2X2 ? FP8_E5M2 : 0u) | (lw_has(l, PTX_M_relu) ? FP8_RELU : 0u);
+    i->aux =
+        kind | (form == PTX_E5M2X2 ? HW_FP8_E5M2 : 0u) | (lw_has(l, PTX_M_relu) ? HW_FP8_RELU : 0u);
     return d;
 }
 
 hw_wir_val w_cvt_to_fp8(lw *l, hw_wir_val a, hw_wir_val b)
 {
-    return fp8(l, FP8_FROM_F32, l->x->type[0], HW_T_I16, 2, (hw_wir_val[]){ a, b });
+    return fp8(l, HW_FP8_FROM_SINGLES, l->x->type[0], HW_T_I16, 2,
+               (hw_wir_val[]){ lw_in_register(l, HW_T_F32, a), lw_in_register(l, HW_T_F32, b) });
 }
 
 hw_wir_val w_cvt_half_to_fp8(lw *l, hw_wir_val a)
 {
-    return fp8(l, FP8_FROM_F16X2, l->x->type[0], HW_T_I16, 1, &a);
+    return fp8(l, HW_FP8_FROM_HALVES, l->x->type[0], HW_T_I16, 1, &a);
 }
 
 hw_wir_val w_cvt_from_fp8(lw *l, hw_wir_val a)
 {
-    return fp8(l, FP8_TO_F16X2, l->x->type[1], HW_T_I32, 1, &a);
+    return fp8(l, HW_FP8_TO_HALVES, l->x->type[1], HW_T_I32, 1, &a);
 }
 
 /* cvt.pack.sat: a and b clamped to T; c supplies what is above them. */

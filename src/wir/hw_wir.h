@@ -74,6 +74,16 @@ typedef enum hw_wir_helper {
     HW_H_COUNT
 } hw_wir_helper;
 
+/* aux of helper FP8: what becomes what, and how. Two values a register, the first in the upper part. */
+enum {
+    HW_FP8_FROM_SINGLES,
+    HW_FP8_FROM_HALVES,
+    HW_FP8_TO_HALVES,
+    HW_FP8_KIND = 3,
+    HW_FP8_E5M2 = 4, /* else e4m3 */
+    HW_FP8_RELU = 8
+};
+
 typedef enum hw_wir_cond { /* integers: EQ..GE_U; floats: EQ..GE ordered, EQU..GEU unordered, NUM,
                               NAN */
                            HW_C_EQ,
