@@ -108,8 +108,9 @@ static hw_lv any_lane(hw_gen *g, hw_lv bits)
 static hw_lv rsqrt(hw_gen *g, hw_lv x)
 {
     hw_lv bits = hwg_bits(g, x), quick = quick_rsqrt(g, x);
-    hw_lv off = b_sub(g, bits, hwg_klike(bits, 0x00800000));
-    hw_lv odd = b_icmp(g, LLVMIntUGE, off, hwg_klike(bits, 0x7f000000));
+    /* below 2^-125 half of x is subnormal, which may count as 0 */
+    hw_lv off = b_sub(g, bits, hwg_klike(bits, 0x01000000));
+    hw_lv odd = b_icmp(g, LLVMIntUGE, off, hwg_klike(bits, 0x7e800000));
     hw_lb from = LLVMGetInsertBlock(g->b), aside = hwg_block(g, "special"),
           on = hwg_block(g, "rsqrt");
     hwg_unlikely(g, any_lane(g, odd), aside, on);

@@ -53,7 +53,9 @@ static hw_lv flush(hw_gen *g, const hw_wir_insn *in, unsigned type, hw_lv bits)
         [HW_T_F16] = 0x7c00,    [HW_T_V2F16] = 0x7c00,   [HW_T_BF16] = 0x7f80,
         [HW_T_V2BF16] = 0x7f80, [HW_T_F32] = 0x7f800000, [HW_T_F64] = UINT64_C(0x7ff0000000000000),
     };
-    bool by_hand = in->flags & HW_I_FTZ && !(g->flush_all && type == HW_T_F32);
+    /* FMIN and FMAX select a source, which the processor's flushing mode leaves as it is */
+    bool selects = in->op == HW_W_FMIN || in->op == HW_W_FMAX;
+    bool by_hand = in->flags & HW_I_FTZ && !(g->flush_all && type == HW_T_F32 && !selects);
     /* .ftz of conversions between f32 and f64 means the f32 side only */
     if (type == HW_T_F64 && in->op == HW_W_FCVT)
         by_hand = false;

@@ -141,9 +141,24 @@ static hw_wir_val convert(lw *l, hw_wir_op op, hw_wir_type from, hw_wir_type to,
     return d;
 }
 
+static uint64_t minus_zero(hw_wir_type t)
+{
+    return UINT64_C(1) << (hw_wir_bits(t) - 1);
+}
+
+/* .sat: x + -0 is x, clamped. */
+static hw_wir_val saturate(lw *l, hw_wir_val a)
+{
+    hw_wir_val d = hw_wir_op2(&l->b, HW_W_FADD, T, a, lw_const(T, minus_zero(T)));
+    lw_last(l)->flags |= HW_I_SAT;
+    return d;
+}
+
 hw_wir_val w_cvt_if(lw *l, hw_wir_val a)
 {
-    return convert(l, lw_signed(l, 1) ? HW_W_I2F_S : HW_W_I2F_U, U, T, a);
+    hw_wir_val d = lw_cvt(l, lw_signed(l, 1) ? HW_W_I2F_S : HW_W_I2F_U, U, T, a);
+    lw_last(l)->round = l->x->round;
+    return l->x->sat ? saturate(l, d) : d;
 }
 
 /* NaN: 0, but the value 1 << (width - 1) when the source is f64 or the result has 64 bits. */
@@ -155,22 +170,19 @@ hw_wir_val w_cvt_fi(lw *l, hw_wir_val a)
     return d;
 }
 
-static uint64_t minus_zero(hw_wir_type t)
+/* .ftz of f32: a subnormal becomes a zero of its sign. */
+static hw_wir_val flush(lw *l, hw_wir_val a)
 {
-    return UINT64_C(1) << (hw_wir_bits(t) - 1);
-}
-
-/* x + -0 is x, with .sat and .ftz applied. */
-static hw_wir_val touch(lw *l, hw_wir_val a)
-{
-    hw_wir_val d = hw_wir_op2(&l->b, HW_W_FADD, T, a, lw_const(T, minus_zero(T)));
-    lw_last(l)->flags |= (l->x->ftz ? HW_I_FTZ : 0u) | (l->x->sat ? HW_I_SAT : 0u);
-    return d;
+    hw_wir_val e = i32(l, HW_W_AND, a, 0x7f800000);
+    hw_wir_val small = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I32, e, hw_wir_imm(0));
+    return sel(l, HW_T_I32, small, i32(l, HW_W_AND, a, 0x80000000), a);
 }
 
 hw_wir_val w_cvt_same(lw *l, hw_wir_val a)
 {
-    return l->x->sat || l->x->ftz ? touch(l, a) : a;
+    if (l->x->ftz)
+        a = flush(l, a);
+    return l->x->sat ? saturate(l, a) : a;
 }
 
 /* .satfinite: what overflowed becomes the largest finite value (NaN stays). */

@@ -63,7 +63,7 @@ class Maker:
                     % (bool(order) and order[0] in FLOATS, len(order) > 1 and order[1] == 'f64'))
         for k, (letter, t) in enumerate(zip('abce', types)):
             body.append('    %s %s = %s;' % (part(t), letter, load_in(part(t), k)))
-            if part(t) in FLOATS - {'f64'} and 'ftz' in row.form and (letter == 'c' or row.opcode != 'slct'):
+            if part(t) in FLOATS and 'ftz' in row.form and (letter == 'c' or row.opcode != 'slct'):
                 body.append('    FLUSH_%s(%s);' % (part(t), letter))
         body.append('    ' + store_out(part(dest), row.lane))
         body.append('    return r;\n}\n')

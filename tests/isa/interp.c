@@ -47,7 +47,8 @@ static bool is_subnormal(hw_wir_type t, u128 v)
 
 static u128 flush(const hw_wir_insn *i, hw_wir_type t, u128 v)
 {
-    if ((i->flags & HW_I_FTZ) && t != HW_T_F64 && is_subnormal(t, v))
+    bool wide = t == HW_T_F64 && i->op != HW_W_RCP_APPROX && i->op != HW_W_RSQRT_APPROX;
+    if ((i->flags & HW_I_FTZ) && !wide && is_subnormal(t, v))
         return v & ((u128)1 << (hw_wir_bits(t) - 1));
     return v;
 }
@@ -192,8 +193,7 @@ static bool classify(u128 imm, hw_wir_type t, u128 v)
     bool sub = is_subnormal(t, v);
     unsigned set = (isfinite(x) ? HW_CLASS_FINITE : 0u) | (isinf(x) ? HW_CLASS_INFINITE : 0u) |
                    (isnan(x) ? HW_CLASS_NAN : HW_CLASS_NUMBER) |
-                   (isfinite(x) && x != 0 && !sub ? HW_CLASS_NORMAL : 0u) |
-                   (sub ? HW_CLASS_SUBNORMAL : 0u);
+                   (isfinite(x) && !sub ? HW_CLASS_NORMAL : 0u) | (sub ? HW_CLASS_SUBNORMAL : 0u);
     return (set & (unsigned)imm) != 0;
 }
 

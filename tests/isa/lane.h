@@ -291,7 +291,9 @@ static inline bool lane_bool(bool x, bool y)
 #define TESTP(x) \
     lane_testp((double)(x), sizeof(T) == 4 ? fpclassify((float)(x)) : fpclassify((double)(x)))
 #define APPROX(x, n, bits) ((T)lane_approx((double)(x), (n), (bits) ? ldexp(1.0, -(bits)) : 0))
-#define APPROX64(x)        ((T)lane_approx((x), 0x1p32, 0))
+/* only the upper 32 bits of the result count */
+#define APPROX64(x)    ((T)lane_approx((x), 0x1p32, 0))
+#define SIN_COS(x, of) ((T)lane_sin_cos((double)(x), (double)(of)))
 #define HALF_APPROX(x)     lane_approx((x), 4, 0)
 #define DIV_APPROX(x, y)   ((T)lane_div_approx((x), (y)))
 
@@ -308,6 +310,13 @@ static inline double lane_div_approx(float x, float y)
     if (fabsf(y) > 0x1p126f && isfinite(y))
         lane_now.any = true;
     return lane_approx((double)x / (double)y, 2, 0);
+}
+/* The bound holds for |of| up to 100 pi (PTX ISA, sin). */
+static inline double lane_sin_cos(double v, double of)
+{
+    if (fabs(of) > 314)
+        lane_now.any = true;
+    return lane_approx(v, 0, fabs(of) <= 3.15 ? 0x1p-20 : 0x1p-14);
 }
 static inline double lane_minmax(double x, double y, bool min)
 {
@@ -348,8 +357,8 @@ static inline bool lane_testp(double x, int class)
         return !isnan(x);
     if (HAS(notanumber))
         return isnan(x);
-    if (HAS(normal))
-        return class == FP_NORMAL;
+    if (HAS(normal)) /* zeros count as normal (PTX ISA, testp) */
+        return class == FP_NORMAL || class == FP_ZERO;
     return class == FP_SUBNORMAL;
 }
 

@@ -30,6 +30,11 @@ extern const char lane_decls[]; /* .reg lines for all names used */
         if (HAS(ftz) && fpclassify(x) == FP_SUBNORMAL) \
             (x) = copysignf(0, (x));                   \
     } while (0)
+#define FLUSH_f64(x)                                   \
+    do {                                               \
+        if (HAS(ftz) && fpclassify(x) == FP_SUBNORMAL) \
+            (x) = copysign(0, (x));                    \
+    } while (0)
 #define FLUSH_f16(x)                                   \
     do {                                               \
         if (HAS(ftz) && (x) != 0 && fabs(x) < 0x1p-14) \

@@ -217,6 +217,8 @@ static bool same(const char *t, uint64_t want, uint64_t got)
     if (!is_float(t))
         return false;
     double w = decode(t, want), g = decode(t, got);
+    if (HAS(relu) && w == 0 && g == 0)
+        return true; /* the sign of a zero is not said */
     if (lane_now.inexact)
         return close_enough(t, w, g);
     return isnan(w) && isnan(g);
