@@ -168,6 +168,29 @@ static int answer(cli *c, const occupancy_case *cases, size_t n, bool many)
     return status;
 }
 
+static int all_devices(cli *c, const occupancy_case *k)
+{
+    json_t *rows = NULL;
+    int status = cli_occupancy_all_devices(c, k, c->given[OPT_json] ? &rows : NULL);
+    return status || !rows ? status : cli_json(c, rows);
+}
+
+/* Each kernel of a file on all devices of its vendor, with the registers that were found for one. */
+static int everywhere(cli *c, const occupancy_case *cases, size_t n)
+{
+    json_t *all = c->given[OPT_json] ? json_array() : NULL;
+    for (size_t i = 0; i < n; i++) {
+        json_t *rows = NULL;
+        int status = cli_occupancy_all_devices(c, &cases[i], all ? &rows : NULL);
+        if (status)
+            return status;
+        if (all)
+            json_array_append_new(
+                all, json_pack("{s:s, s:o}", "kernel", cases[i].kernel, "devices", rows));
+    }
+    return all ? cli_json(c, all) : 0;
+}
+
 int cmd_occupancy(cli *c)
 {
     occupancy_case base = { 0 }, *cases = &base;
@@ -176,19 +199,18 @@ int cmd_occupancy(cli *c)
     if (status)
         return status;
     if (c->given[OPT_all_devices] && c->operand_count == 0)
-        return cli_occupancy_all_devices(c, &base.query);
+        return all_devices(c, &base);
     const char *name = cli_text(c, OPT_device, getenv("HALFWARP_DEVICE"));
     if (hw_device_load(c->arena, name, &base.device, c->diag) != HW_OK)
         return cli_fail_diag(c);
-    status = check_vendor(c, base.device);
+    if (c->operand_count && !c->given[OPT_lds_table])
+        status = cli_occupancy_file(c, c->operands[0], &base, &cases, &n);
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = check_vendor(c, cases[i].device);
     if (status)
         return status;
     if (c->given[OPT_lds_table])
         return cli_occupancy_lds_table(c, base.device);
-    if (c->operand_count) {
-        status = cli_occupancy_file(c, c->operands[0], &base, &cases, &n);
-        if (status)
-            return status;
-    }
-    return answer(c, cases, n, c->operand_count && n > 1);
+    return c->given[OPT_all_devices] ? everywhere(c, cases, n)
+                                     : answer(c, cases, n, c->operand_count && n > 1);
 }

@@ -43,7 +43,9 @@ int cli_occupancy_html(cli *c, const char *path, const occupancy_case *k,
                        const hw_occupancy_report *rep, size_t n);
 
 /* ---- occupancy_tables.c ---- */
-int cli_occupancy_all_devices(cli *c, const hw_occupancy_query *q);
+/* One launch on all devices it makes sense on (k->device, if set, says of which vendor): as rows, or printed if rows is
+ * NULL. */
+int cli_occupancy_all_devices(cli *c, const occupancy_case *k, json_t **rows);
 int cli_occupancy_lds_table(cli *c, const hw_device *d);
 
 /* ---- occupancy_file.c: the kernels of a program; each is base with what the file says ---- */

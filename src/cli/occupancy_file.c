@@ -59,6 +59,15 @@ static occupancy_case *add(finder *f, const char *name)
     return k;
 }
 
+/* What a linked image says of a kernel stands; the parts it was linked from say less. */
+static bool known(const finder *f, const char *name)
+{
+    for (size_t i = 0; i < f->found.len; i++)
+        if (strcmp(f->found.ptr[i].kernel, name) == 0 && f->found.ptr[i].query.registers)
+            return true;
+    return false;
+}
+
 static void fill(finder *f, occupancy_case *k, uint32_t registers, const char *from,
                  uint32_t shared, uint32_t barriers)
 {
@@ -97,7 +106,7 @@ static hw_status from_cubin(finder *f, const hw_image_entry *e)
                             f->c->diag));
     const char *from = hw_arena_printf(a, "from sm_%" PRIu32 " machine code", e->arch);
     for (size_t i = 0; i < n; i++) {
-        if (!asked_for(f, kernels[i].name))
+        if (!asked_for(f, kernels[i].name) || known(f, kernels[i].name))
             continue;
         occupancy_case *k = add(f, kernels[i].name);
         k->query.threads = threads_of(f, 0, kernels[i].max_threads);
@@ -143,7 +152,7 @@ static hw_status from_ptx(finder *f, const hw_image_entry *e)
                          e->arch_specific, &asked, &asked_count));
     for (uint32_t i = 0; i < m->nkernels; i++) {
         const hw_ptx_kernel *p = &m->kernels[i];
-        if (!asked_for(f, p->name))
+        if (!asked_for(f, p->name) || known(f, p->name))
             continue;
         occupancy_case *k = add(f, p->name);
         uint32_t exact = p->reqntid[0] * (p->reqntid[1] ? p->reqntid[1] : 1) *

@@ -9,8 +9,10 @@
 /* ---- all devices ---- */
 
 /* A vendor's devices are shown if the launch says nothing that only the other's understand. */
-static bool wanted(const cli *c, hw_vendor vendor)
+static bool wanted(const cli *c, const occupancy_case *k, hw_vendor vendor)
 {
+    if (k->device)
+        return vendor == k->device->vendor;
     bool nvidia = c->given[OPT_regs] || c->given[OPT_shared] || c->given[OPT_dynamic] ||
                   c->given[OPT_optin] || c->given[OPT_barriers] || c->given[OPT_carveout] ||
                   c->given[OPT_cache] || c->given[OPT_partitioned];
@@ -35,7 +37,7 @@ static bool before(const hw_device *x, const hw_device *y)
     return strcmp(x->name, y->name) < 0;
 }
 
-static int all_rows(cli *c, const hw_occupancy_query *q, device_row **out, size_t *count)
+static int all_rows(cli *c, const occupancy_case *c0, device_row **out, size_t *count)
 {
     const char *const *names;
     size_t n = hw_device_list(c->arena, &names), used = 0;
@@ -44,33 +46,40 @@ static int all_rows(cli *c, const hw_occupancy_query *q, device_row **out, size_
         const hw_device *d;
         if (hw_device_load(c->arena, names[i], &d, c->diag) != HW_OK)
             return cli_fail_diag(c);
-        if (!wanted(c, d->vendor))
+        if (!wanted(c, c0, d->vendor))
             continue;
         size_t k = used++;
         for (; k > 0 && before(d, rows[k - 1].device); k--)
             rows[k] = rows[k - 1];
         rows[k].device = d;
-        hw_occupancy(d, q, &rows[k].result);
+        hw_occupancy(d, &c0->query, &rows[k].result);
     }
     *out = rows;
     *count = used;
     return 0;
 }
 
-static int all_json(cli *c, const hw_occupancy_query *q, const device_row *rows, size_t n)
+static json_t *rows_json(cli *c, const occupancy_case *base, const device_row *rows, size_t n)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < n; i++) {
-        const occupancy_case k = { .device = rows[i].device, .query = *q };
+        const occupancy_case k = { .device = rows[i].device,
+                                   .query = base->query,
+                                   .regs_from = base->regs_from };
         const hw_occupancy_report rep = { .result = rows[i].result };
         json_array_append_new(all, cli_occupancy_json(c, &k, &rep));
     }
-    return cli_json(c, all);
+    return all;
 }
 
 static const char *limiter_text(cli *c, const device_row *row, const hw_occupancy_query *q)
 {
     const occupancy_case k = { .device = row->device, .query = *q };
+    bool amd = row->device->vendor == HW_VENDOR_AMD;
+    if (row->result.blocks && amd && row->result.limiter == HW_LIMIT_WARPS)
+        return "waves";
+    if (row->result.blocks && amd && row->result.limiter == HW_LIMIT_BLOCKS)
+        return "groups";
     if (row->result.blocks)
         return hw_limit_name(row->result.limiter);
     return hw_arena_printf(c->arena, "cannot launch: %s",
@@ -78,17 +87,24 @@ static const char *limiter_text(cli *c, const device_row *row, const hw_occupanc
                                strlen(row->device->name) + 2);
 }
 
-int cli_occupancy_all_devices(cli *c, const hw_occupancy_query *q)
+int cli_occupancy_all_devices(cli *c, const occupancy_case *base, json_t **out)
 {
     static const char *const headings[] = { "device", ">CC",        ">blocks",   ">warps",
                                             ">of",    ">occupancy", "limited by" };
     device_row *rows = NULL;
     size_t n = 0;
-    if (q->threads == 0)
+    if (base->query.threads == 0)
         return cli_fail(c, "--threads: %s", hw_refusal_text(HW_REFUSED_NO_THREADS));
-    int status = all_rows(c, q, &rows, &n);
-    if (status || c->given[OPT_json])
-        return status ? status : all_json(c, q, rows, n);
+    int status = all_rows(c, base, &rows, &n);
+    if (status)
+        return status;
+    if (out) {
+        *out = rows_json(c, base, rows, n);
+        return 0;
+    }
+    if (base->kernel)
+        cli_print(c, "%s%s%s: %s\n", cli_style_of(c, STYLE_BOLD), base->kernel,
+                  cli_style_of(c, STYLE_PLAIN), cli_occupancy_query_text(c, base));
     cli_table t = cli_table_new(c, HW_COUNTOF(headings), headings);
     for (size_t i = 0; i < n; i++) {
         const hw_device *d = rows[i].device;
@@ -101,9 +117,11 @@ int cli_occupancy_all_devices(cli *c, const hw_occupancy_query *q)
         cli_cell(&t, "%" PRIu32, rows[i].result.warps);
         cli_cell(&t, "%" PRIu32, rows[i].result.max_warps);
         cli_cell(&t, "%.2f %%", rows[i].result.occupancy * 100);
-        cli_cell(&t, "%s", limiter_text(c, &rows[i], q));
+        cli_cell(&t, "%s", limiter_text(c, &rows[i], &base->query));
     }
     cli_table_print(c, &t);
+    if (base->kernel)
+        cli_print(c, "\n");
     return 0;
 }
 

@@ -18,8 +18,9 @@ enum {
     ATTR_REGISTERS = 0x2f,
     ATTR_BARRIERS = 0x4c
 };
-/* A file with this section counts the block's reserved bytes in its shared sections. */
+/* A file with this section, or linked of parts that had it, counts the block's reserved bytes in its shared sections. */
 #define RESERVED_SECTION ".nv.shared.reserved.0"
+#define RESERVED_SYMBOL  ".nv.reservedSmem.offset0"
 enum { RESERVED_BYTES = 1024, ABI_WITH_WIDE_ARCH = 8 };
 
 typedef struct record {
@@ -108,6 +109,20 @@ static void read_shared(const elf_section *s, bool has_reserved, hw_cubin_kernel
     k->static_shared_bytes = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
+static bool counts_reserved(const elf_view *elf)
+{
+    elf_section s;
+    elf_symbol symbol;
+    if (elf_find_section(elf, RESERVED_SECTION, &s))
+        return true;
+    if (!elf_find_section(elf, ".symtab", &s))
+        return false;
+    for (uint32_t i = 1; elf_get_symbol(elf, &s, i, &symbol) == HW_OK; i++)
+        if (hw_str_is(symbol.name, RESERVED_SYMBOL))
+            return true;
+    return false;
+}
+
 hw_status hw_cubin_kernels(hw_arena *a, hw_span bytes, hw_cubin_kernel **out, size_t *n, hw_diag *d)
 {
     static const char per_kernel[] = ".nv.info.", shared[] = ".nv.shared.";
@@ -126,7 +141,7 @@ hw_status hw_cubin_kernels(hw_arena *a, hw_span bytes, hw_cubin_kernel **out, si
         read_kernel_records(s.bytes, &k);
         hw_vec_push(a, &list, k);
     }
-    bool has_reserved = elf_find_section(&elf, RESERVED_SECTION, &s);
+    bool has_reserved = counts_reserved(&elf);
     for (uint32_t i = 1; i < elf.n_sections; i++) {
         if (elf_get_section(&elf, i, &s) != HW_OK || !hw_str_starts(s.name, HW_STR(shared)))
             continue;

@@ -179,6 +179,59 @@ static void a_users_file_is_found_by_path_and_by_folder(void **state)
     hw_arena_free(a);
 }
 
+typedef struct peak {
+    const char *device;
+    double gflops; /* units x lanes x clock x operations, as published */
+    bool coissue;
+} peak;
+
+static const peak peaks[] = {
+    { "geforce-8800-gtx", 345.6, false },
+    { "geforce-8800-gtx", 518.4, true },
+    { "gtx-280", 622.1, false },
+    { "gtx-280", 933.1, true },
+    { "gtx-480", 1345.0, false },
+    { "k20x", 3935.2, false },
+    { "p100", 10608.6, false },
+    { "v100", 15667.2, false },
+    { "h100", 66908.2, false },
+    { "xbox-one", 1310.2, false },
+    { "ps4", 1843.2, false },
+};
+
+static void peaks_are_the_published_ones(void **state)
+{
+    (void)state;
+    hw_arena *a = hw_arena_new();
+    for (size_t i = 0; i < HW_COUNTOF(peaks); i++) {
+        const hw_device *d = load(a, peaks[i].device);
+        double each = peaks[i].coissue ? 3 : 2;
+        double got =
+            d->compute.sm_count * d->compute.fp32_lanes * d->compute.clock_mhz * each / 1000;
+        assert_true(got > peaks[i].gflops - 0.1 && got < peaks[i].gflops + 0.1);
+        assert_true(!peaks[i].coissue || d->issue.mul_coissue);
+    }
+    const hw_device *k20x = load(a, "k20x");
+    double fp64 =
+        k20x->compute.sm_count * k20x->throughput.fp64 * k20x->compute.clock_mhz * 2 / 1000;
+    assert_true(fp64 > 1311.6 && fp64 < 1311.8);
+    hw_arena_free(a);
+}
+
+static void bandwidth_is_clock_times_bus(void **state)
+{
+    (void)state;
+    hw_arena *a = hw_arena_new();
+    const char *const *names;
+    size_t n = hw_device_list(a, &names);
+    for (size_t i = 0; i < n; i++) {
+        const hw_device *d = load(a, names[i]);
+        double gbs = d->memory.clock_mhz * 2 * d->memory.bus_width_bits / 8 / 1000;
+        assert_true(gbs > d->memory.bandwidth_gbs * 0.97 && gbs < d->memory.bandwidth_gbs * 1.03);
+    }
+    hw_arena_free(a);
+}
+
 static void latencies_have_presets(void **state)
 {
     (void)state;
@@ -296,6 +349,8 @@ int main(void)
         cmocka_unit_test(a_mistake_names_key_line_and_range),
         cmocka_unit_test(no_truncated_file_is_taken),
         cmocka_unit_test(a_users_file_is_found_by_path_and_by_folder),
+        cmocka_unit_test(peaks_are_the_published_ones),
+        cmocka_unit_test(bandwidth_is_clock_times_bus),
         cmocka_unit_test(latencies_have_presets),
         cmocka_unit_test(broken_files_never_crash),
         cmocka_unit_test(attributes_answer_or_say_invalid),
