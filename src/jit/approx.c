@@ -88,7 +88,7 @@ static hw_lv quick_rsqrt(hw_gen *g, hw_lv x)
 {
     hw_lv bits = hwg_bits(g, x);
     hw_lv guess = b_sub(g, hwg_klike(bits, 0x5f375a86), b_lshr(g, bits, hwg_klike(bits, 1)));
-    hw_lv y = hwg_as(g, guess, g->f32), hy = b_fmul(g, b_fmul(g, x, kf(x, 0.5)), y);
+    hw_lv y = hwg_as(g, guess, g->f32), hy = b_fmul(g, x, b_fmul(g, y, kf(x, 0.5)));
     y = b_fmul(g, y, hwg_fma(g, neg(g, hy), y, kf(x, 1.5)));
     hw_lv r = hwg_fma(g, neg(g, b_fmul(g, x, y)), y, kf(x, 1));
     return hwg_fma(g, b_fmul(g, y, r), hwg_fma(g, r, kf(x, 0.375), kf(x, 0.5)), y);

@@ -10,6 +10,16 @@ static bool plain_float(unsigned t)
     return t == HW_T_F16 || t == HW_T_BF16 || t == HW_T_F32 || t == HW_T_F64;
 }
 
+/* SAT, RELU and FTZ of a result already rounded. */
+static hw_lv finish(hw_gen *g, const hw_wir_insn *in, hw_lv bits)
+{
+    if (!(in->flags & (HW_I_SAT | HW_I_RELU | HW_I_FTZ)))
+        return bits;
+    hw_wir_insn rest = *in;
+    rest.type = in->type2;
+    return hwg_from_float(g, in, in->type2, hwg_to_float(g, &rest, in->type2, bits));
+}
+
 LANE(fcvt)
 {
     if (!plain_float(in->type) || !plain_float(in->type2)) {
@@ -22,10 +32,7 @@ LANE(fcvt)
     bool directed = in->round == HW_ROUND_Z || in->round == HW_ROUND_M || in->round == HW_ROUND_P;
     if (in->type2 == HW_T_F64 || !directed)
         return hwg_from_float(g, in, in->type2, x);
-    hw_lv bits = hwg_narrow(g, x, in->type2, in->round);
-    hw_wir_insn rest = *in;
-    rest.type = in->type2;
-    return hwg_from_float(g, in, in->type2, hwg_to_float(g, &rest, in->type2, bits));
+    return finish(g, in, hwg_narrow(g, x, in->type2, in->round));
 }
 
 static hw_lt int_type(hw_gen *g, unsigned type)
@@ -102,10 +109,11 @@ LANE(i2f)
         return hwg_from_float(g, in, in->type2, int_to(g, a[0], g->f32, is_signed));
     if (in->type2 != HW_T_F64) {
         hw_lv x = widest(g, in, a[0], is_signed);
-        return hwg_narrow(g, x, in->type2, in->round);
+        return finish(g, in, hwg_narrow(g, x, in->type2, in->round));
     }
     if (hw_wir_bits((hw_wir_type)in->type) <= 32)
-        return hwg_bits(g, int_to(g, a[0], g->f64, is_signed));
+        return finish(g, in, hwg_bits(g, int_to(g, a[0], g->f64, is_signed)));
     nearest n = to_double(g, a[0], is_signed);
-    return hwg_directed(g, hwg_bits(g, n.f), n.above, n.below, n.negative, in->round);
+    hw_lv bits = hwg_directed(g, hwg_bits(g, n.f), n.above, n.below, n.negative, in->round);
+    return finish(g, in, bits);
 }

@@ -127,7 +127,7 @@ hw_lv hwg_from_float(hw_gen *g, const hw_wir_insn *in, unsigned type, hw_lv x)
         x = clamp01(g, x);
     hw_lv zero = hwg_kf(LLVMTypeOf(x), 0);
     if (in->flags & HW_I_RELU)
-        x = b_select(g, b_fcmp(g, LLVMRealOLT, x, zero), zero, x);
+        x = b_select(g, b_fcmp(g, LLVMRealOLE, x, zero), zero, x);
     return unsplit(g, type, flush(g, in, type, nearest_bits(g, x, type)));
 }
 
