@@ -421,6 +421,34 @@ static void gcn_occupancy_equals_the_compilers_remark(void **state)
     assert_true(each_line(DATA "/gcn-occupancy.tsv", 14, check_remark) > 2000);
 }
 
+static void check_old_header(char *f[])
+{
+    const hw_device *dev = target(f[0]);
+    hw_occupancy_query q = HW_OCCUPANCY_QUERY_INIT;
+    hw_occupancy_result r;
+    q.threads = value(f[1]);
+    q.registers = value(f[2]);
+    q.shared_static = value(f[3]);
+    q.shared_dynamic = value(f[4]);
+    q.cache = (hw_cache_preference)value(f[5]);
+    hw_occupancy(dev, &q, &r);
+    const uint32_t got[] = { r.blocks,
+                             r.limits[HW_LIMIT_REGISTERS],
+                             r.limits[HW_LIMIT_SHARED],
+                             r.limits[HW_LIMIT_WARPS],
+                             r.limits[HW_LIMIT_BLOCKS],
+                             r.registers_allocated,
+                             (uint32_t)r.shared_allocated };
+    for (size_t i = 0; i < HW_COUNTOF(got); i++)
+        assert_int_equal(got[i], (uint32_t)strtoul(f[6 + i], NULL, 10));
+}
+
+static void occupancy_of_1x_and_2x_equals_the_old_header(void **state)
+{
+    (void)state;
+    assert_int_equal(each_line(DATA "/occupancy-1x-2x.tsv", 13, check_old_header), 420);
+}
+
 static void check_lds_row(char *f[])
 {
     const hw_device *dev = target("xbox-one");
@@ -634,6 +662,7 @@ int main(void)
         cmocka_unit_test(rows_of_512_floats_camp_on_one_partition),
         cmocka_unit_test(constants_serialise_by_address),
         cmocka_unit_test(gcn_occupancy_equals_the_compilers_remark),
+        cmocka_unit_test(occupancy_of_1x_and_2x_equals_the_old_header),
         cmocka_unit_test(the_lds_table_is_the_quick_references),
         cmocka_unit_test(no_query_wraps),
         cmocka_unit_test(banks_are_those_of_a_plain_count),
