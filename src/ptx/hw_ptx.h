@@ -5,7 +5,9 @@
  *   unit    one PTX text parsed and checked (every instruction matched against ptx.def).
  *   module  units linked: kernels, functions, variables with one index each; externs resolved.
  * Lifetimes: unit and module live in the arena they were made in; the text must outlive them
- * (borrowed).
+ * (borrowed), and so must the messages' texts: they quote it.
+ * Threads: parsing shares nothing. Linking writes into its units (which definition a name means), so
+ * a unit belongs to one module; after that the module is only read.
  */
 #ifndef HW_PTX_H
 #define HW_PTX_H
