@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,7 +62,7 @@ typedef enum {
 
 #define HW_CARVEOUT_DEFAULT (-1)
 
-/* What a launch asks for. Start from HW_OCCUPANCY_QUERY_INIT. */
+/* What a launch asks for. Start from HW_OCCUPANCY_QUERY_INIT, or hw_occupancy_query_new(). */
 typedef struct hw_occupancy_query {
     uint32_t threads;            /* of a block */
     uint32_t registers;          /* NVIDIA: per thread; 0: none */
@@ -79,7 +80,16 @@ typedef struct hw_occupancy_query {
     uint64_t lds;          /* AMD: of a group */
     bool trap_handler;     /* AMD: reserve the scalar registers of a trap handler */
 } hw_occupancy_query;
-#define HW_OCCUPANCY_QUERY_INIT { .carveout = HW_CARVEOUT_DEFAULT, .barriers = 1 }
+#define HW_OCCUPANCY_QUERY_INIT { .barriers = 1, .carveout = HW_CARVEOUT_DEFAULT }
+
+static inline hw_occupancy_query hw_occupancy_query_new(void)
+{
+    hw_occupancy_query query;
+    memset(&query, 0, sizeof query);
+    query.barriers = 1;
+    query.carveout = HW_CARVEOUT_DEFAULT;
+    return query;
+}
 
 /* What can stop one more block. */
 typedef enum {
