@@ -3,18 +3,20 @@
  * wir: the warp IR - what one warp does, for any ISA - and its analyses.
  *
  * Nouns
- *   module    functions + the symbols they name. Built by ptx or gcn, read by jit. Lives in one
- * arena. function  registers, blocks, parameters. A kernel is a function without results whose
- * arguments live in parameter space (PARAM_ADDR). register  a mutable variable of one type (I1, I8,
- * I16, I32, I64, I128, or a float type's bits: floats are held in integer registers of their width;
- * the operation's type says how to read them). NOT SSA: any number of definitions. One value a lane
- * (SIMT form). block     instructions, the last of which is a terminator (flag T). insn      op,
- * type, operands, guard. A guarded instruction acts in the lanes where the guard holds; elsewhere
- * its destinations keep their values. Terminators carry no guard except EXIT/RET/TRAP (a guarded
- * one falls through to target[0] in the other lanes).
+ *   module    functions and the symbols they name. Built by ptx or gcn, read by jit. Lives in one arena.
+ *   function  registers, blocks, parameters. A kernel is a function without results whose arguments
+ *             live in parameter space (PARAM_ADDR).
+ *   register  a mutable variable of one type (I1, I8, I16, I32, I64, I128): floats are held in integer
+ *             registers of their width; the operation's type says how to read them. NOT SSA: any
+ *             number of definitions. One value a lane (SIMT form).
+ *   block     instructions, the last of which is a terminator (flag T).
+ *   insn      op, type, operands, guard. A guarded instruction acts in the lanes where the guard
+ *             holds; elsewhere its destinations keep their values. Terminators carry no guard except
+ *             EXIT/RET/TRAP (a guarded one falls through to target[0] in the other lanes).
  *
- * Form: SIMT. Branches test a lane's own predicate; jit's divergence pass makes masks of them.
- * Verifier (hw_wir_verify) states every rule in words; jit may assume a verified module.
+ * Form: SIMT. Branches test a lane's own predicate; jit makes masks of them.
+ * hw_wir_verify (verify.c) states every rule in words; jit may assume a verified module.
+ * What is known of a function beyond its instructions: hw_wir_analysis.h, included at the end.
  */
 #ifndef HW_WIR_H
 #define HW_WIR_H
@@ -74,44 +76,20 @@ typedef enum hw_wir_helper {
     HW_H_COUNT
 } hw_wir_helper;
 
+/* clang-format off */
 /* aux of helper FP8: what becomes what, and how. Two values a register, the first in the upper part. */
 enum {
-    HW_FP8_FROM_SINGLES,
-    HW_FP8_FROM_HALVES,
-    HW_FP8_TO_HALVES,
-    HW_FP8_KIND = 3,
-    HW_FP8_E5M2 = 4, /* else e4m3 */
-    HW_FP8_RELU = 8
+    HW_FP8_FROM_SINGLES, HW_FP8_FROM_HALVES, HW_FP8_TO_HALVES,
+    HW_FP8_KIND = 3, HW_FP8_E5M2 = 4 /* else e4m3 */, HW_FP8_RELU = 8
 };
-
-typedef enum hw_wir_cond { /* integers: EQ..GE_U; floats: EQ..GE ordered, EQU..GEU unordered, NUM,
-                              NAN */
-                           HW_C_EQ,
-                           HW_C_NE,
-                           HW_C_LT_S,
-                           HW_C_LE_S,
-                           HW_C_GT_S,
-                           HW_C_GE_S,
-                           HW_C_LT_U,
-                           HW_C_LE_U,
-                           HW_C_GT_U,
-                           HW_C_GE_U,
-                           HW_C_FEQ,
-                           HW_C_FNE,
-                           HW_C_FLT,
-                           HW_C_FLE,
-                           HW_C_FGT,
-                           HW_C_FGE,
-                           HW_C_FEQU,
-                           HW_C_FNEU,
-                           HW_C_FLTU,
-                           HW_C_FLEU,
-                           HW_C_FGTU,
-                           HW_C_FGEU,
-                           HW_C_FNUM,
-                           HW_C_FNAN,
-                           HW_C_COUNT
+typedef enum hw_wir_cond { /* floats: EQ..GE ordered, EQU..GEU unordered, NUM, NAN */
+    HW_C_EQ, HW_C_NE, HW_C_LT_S, HW_C_LE_S, HW_C_GT_S, HW_C_GE_S,
+    HW_C_LT_U, HW_C_LE_U, HW_C_GT_U, HW_C_GE_U,
+    HW_C_FEQ, HW_C_FNE, HW_C_FLT, HW_C_FLE, HW_C_FGT, HW_C_FGE,
+    HW_C_FEQU, HW_C_FNEU, HW_C_FLTU, HW_C_FLEU, HW_C_FGTU, HW_C_FGEU,
+    HW_C_FNUM, HW_C_FNAN, HW_C_COUNT
 } hw_wir_cond;
+/* clang-format on */
 
 typedef enum {
     HW_ROUND_N,
@@ -140,24 +118,13 @@ typedef enum hw_wir_space {
     HW_SPACE_COUNT
 } hw_wir_space;
 
+/* clang-format off */
 typedef enum hw_wir_atom {
-    HW_ATOM_ADD,
-    HW_ATOM_MIN_S,
-    HW_ATOM_MIN_U,
-    HW_ATOM_MAX_S,
-    HW_ATOM_MAX_U,
-    HW_ATOM_AND,
-    HW_ATOM_OR,
-    HW_ATOM_XOR,
-    HW_ATOM_EXCH,
-    HW_ATOM_CAS,
-    HW_ATOM_INC,
-    HW_ATOM_DEC,
-    HW_ATOM_FADD,
-    HW_ATOM_FMIN,
-    HW_ATOM_FMAX,
-    HW_ATOM_COUNT
+    HW_ATOM_ADD, HW_ATOM_MIN_S, HW_ATOM_MIN_U, HW_ATOM_MAX_S, HW_ATOM_MAX_U,
+    HW_ATOM_AND, HW_ATOM_OR, HW_ATOM_XOR, HW_ATOM_EXCH, HW_ATOM_CAS, HW_ATOM_INC, HW_ATOM_DEC,
+    HW_ATOM_FADD, HW_ATOM_FMIN, HW_ATOM_FMAX, HW_ATOM_COUNT
 } hw_wir_atom;
+/* clang-format on */
 
 typedef enum {
     HW_SCOPE_LANE,
@@ -333,120 +300,6 @@ hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d);
  * integer ops, common subexpressions within a block. Optional for jit. */
 void hw_wir_simplify(hw_wir_module *m, uint32_t function);
 
-/* The shape of a register: what is known of its 32 lane values at every use.
- *   UNIFORM  one value S, the same in all lanes that use it
- *   AFFINE   value[lane] = S + c[lane] + d[lane] * R; c and d known now, S and R one value a warp
- * at run time (d all zero: no R). Arithmetic in the register's own width, wrapping. c[0] = d[0] = 0
- * always: S is lane 0's value (whether or not lane 0 executes). VARYING  anything For I1: UNIFORM
- * or VARYING. Equal vectors are the same pointer. How generated code finds S and R of a result that
- * is not VARYING: S  the operation applied to the S of its sources, for every operation whose
- * sources are not VARYING. (Uniform results of VARYING sources: BALLOT, VOTE_*, REDUX, MATCH_ALL,
- * ELECT, SHFL from one fixed lane, BARRIER_RED; LOAD's address is always a source with S.) R  of
- * the first source that has d; if none has one, the instruction is MUL and R is the UNIFORM
- *      source's S. SEXT/ZEXT/TRUNC convert R as they convert S. LOCAL_ADDR: d[lane] = lane and R =
- *      frame.local_stride. */
-typedef enum { HW_SHAPE_UNIFORM, HW_SHAPE_AFFINE, HW_SHAPE_VARYING } hw_shape_kind;
-typedef struct hw_shape {
-    hw_shape_kind kind;
-    const int64_t *c; /* 32; NULL = zeros */
-    const int64_t *d; /* 32; NULL = zeros */
-} hw_shape;
-
-/* A variant: what generated code may assume. Part of the code cache's key. */
-typedef struct hw_variant {
-    uint32_t block[3];  /* threads in x, y, z; all blocks of the launch have them */
-    uint32_t listeners; /* set of HW_LISTEN_*; 0: nobody */
-    bool independent;   /* lanes of a warp must make independent progress (device field) */
-    bool small_grid;    /* grid.{x,y,z} * block.{x,y,z} each fit in 31 bits: ctaid*ntid+tid does not
-                           wrap */
-    bool no_shapes; /* slow variant: no assumption of unwrapped addresses (target of a failed guard)
-                     */
-    bool cooperative; /* several blocks share a worker: spin loops must suspend */
-    uint8_t tier;     /* 0 quick, 1 optimised */
-} hw_variant;
-
-typedef struct hw_wir_analysis {
-    uint32_t nblocks, nregs;
-    uint32_t *order;    /* linear order of blocks for code generation: reverse postorder with every
-                           loop contiguous */
-    uint32_t *position; /* inverse of order */
-    uint32_t *idom, *ipdom; /* block indices, UINT32_MAX: none */
-    uint32_t *loop_header;  /* innermost loop's header, UINT32_MAX: none */
-    uint32_t **preds, *npreds;
-    /* Liveness between blocks. Most registers live inside one block only; the others ("global")
-     * have a bit in the sets. Ask with hw_wir_live_in/out; or go over the bits of a set with
-     * live_reg. */
-    uint32_t nlive;     /* bits of a set */
-    uint32_t *live_bit; /* per register: its bit; UINT32_MAX: never live between blocks */
-    uint32_t *live_reg; /* per bit: its register */
-    uint64_t **live_in_set, **live_out_set; /* per block */
-    bool
-        *divergent_branch; /* per block: its terminator can send lanes of one warp different ways */
-    bool *divergent;       /* per block: may run with only some of the warp's live lanes */
-    /* Per instruction (first_insn[block] + i): its results must be merged under the executing mask
-     * (and the guard) because lanes not executing may still need the old value; all results are
-     * VARYING then. Where it is not set: write all lanes freely, but a guarded instruction with a
-     * UNIFORM guard writes only if the guard holds. */
-    bool *blend;
-    uint32_t *first_insn; /* per block, into per-instruction arrays; [nblocks] = total */
-    hw_shape *shape;      /* per register */
-    bool *wrap_guard; /* per instruction: SEXT/ZEXT (32 to 64) of an AFFINE source whose result's
-                         shape holds only if S + c (+ d*R) does not wrap; jit must test it */
-    bool spins;       /* a loop waits for memory another lane, warp or block writes */
-    bool *spin_loop;  /* per block: it is the header of such a loop */
-    bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */
-    bool any_order; /* the divergence results hold for any choice of the next block: lanes may be
-                       parked at a block's start while others run (independent && spins_divergent,
-                       or a barrier in divergent code) */
-    bool calls_suspend; /* a callee that was not inlined may suspend: fibers needed */
-    bool has_f64, has_ftz_f32, has_noftz_f32; /* to choose MXCSR */
-    uint32_t max_live; /* registers live at once, in 32-bit units: an estimate of a real register
-                          count */
-} hw_wir_analysis;
-
-/* Analyse one function under a variant. Everything lives in a.
- * The divergence results (divergent, blend, shape) hold for linear order: among the blocks where
- * lanes wait, the one smallest in position runs next, with all lanes that wait there; see also
- * any_order. Lanes that ended
- * (EXIT; RET in a kernel) wait nowhere. */
-const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
-                                      const hw_variant *v);
-
-/* ---- reference interpreter (tests): one lane, plain C, nothing shared with code generation ---- */
-
-typedef struct hw_wir_env {
-    void *ctx;
-    /* Values of SREG, CLOCK, PARAM_ADDR, SYMBOL, FUNC_ADDR, LOCAL_ADDR, SHARED_BASE. */
-    uint64_t (*special)(void *ctx, uint32_t lane, const hw_wir_insn *i);
-    /* LOAD: fill v[0..count). STORE, ATOM, RED: v holds the operands after the address; ATOM's old
-     * value goes to v[0]. The address has the offset added. */
-    hw_status (*memory)(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t address,
-                        uint64_t *v);
-} hw_wir_env;
-
-/* Execute one instruction that is neither a terminator nor crosses lanes, guard included, on a
- * lane's registers. HW_E_UNSUPPORTED: not an operation of the interpreter (calls, helpers, 128 bits,
- * halves, approximations). */
-hw_status hw_wir_interpret_insn(const hw_wir_function *f, const hw_wir_insn *i,
-                                const hw_wir_env *env, uint32_t lane, uint64_t *regs);
-/* Where a lane goes after a block: the target's index in the block, or UINT32_MAX if it ends. */
-uint32_t hw_wir_interpret_branch(const hw_wir_block *b, const uint64_t *regs);
-/* A whole function for one lane; HW_F_TIMEOUT after max_steps instructions. Fences, prefetches,
- * yields and barriers do nothing. */
-hw_status hw_wir_interpret(const hw_wir_function *f, const hw_wir_env *env, uint32_t lane,
-                           uint64_t *regs, uint64_t max_steps);
-
-static inline bool hw_bit(const uint64_t *set, uint32_t i)
-{
-    return (set[i / 64] >> (i % 64)) & 1;
-}
-static inline bool hw_wir_live_in(const hw_wir_analysis *n, uint32_t block, uint32_t reg)
-{
-    return n->live_bit[reg] != UINT32_MAX && hw_bit(n->live_in_set[block], n->live_bit[reg]);
-}
-static inline bool hw_wir_live_out(const hw_wir_analysis *n, uint32_t block, uint32_t reg)
-{
-    return n->live_bit[reg] != UINT32_MAX && hw_bit(n->live_out_set[block], n->live_bit[reg]);
-}
+#include "hw_wir_analysis.h"
 
 #endif

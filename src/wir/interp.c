@@ -3,6 +3,7 @@
  * Rounding modes use the processor's; operands pass through volatile variables so that the compiler
  * cannot compute ahead of a change of mode. */
 #include "analysis.h"
+#include "hw_wir_interp.h"
 
 #include <fenv.h>
 #include <math.h>

@@ -107,6 +107,17 @@ static bool shows_atom(const hw_wir_insn *i)
     return i->op == HW_W_ATOM || i->op == HW_W_RED || i->op == HW_W_REDUX || i->atom;
 }
 
+static void put_modifiers(printer *p, const hw_wir_insn *i)
+{
+    if (i->count != 1)
+        put_word(p, HW_FIELD_COUNT, i->count);
+    if (i->round)
+        put_word(p, HW_FIELD_ROUND, i->round);
+    for (uint32_t bit = 1; bit && bit <= i->flags; bit <<= 1)
+        if (i->flags & bit)
+            put_word(p, HW_FIELD_FLAG, bit);
+}
+
 static void put_words(printer *p, const hw_wir_insn *i)
 {
     if (i->type || i->type2)
@@ -121,13 +132,7 @@ static void put_words(printer *p, const hw_wir_insn *i)
         put_word(p, HW_FIELD_ATOM, i->atom);
     if (i->op == HW_W_FENCE || i->scope)
         put_word(p, HW_FIELD_SCOPE, i->scope);
-    if (i->count != 1)
-        put_word(p, HW_FIELD_COUNT, i->count);
-    if (i->round)
-        put_word(p, HW_FIELD_ROUND, i->round);
-    for (uint32_t bit = 1; bit && bit <= i->flags; bit <<= 1)
-        if (i->flags & bit)
-            put_word(p, HW_FIELD_FLAG, bit);
+    put_modifiers(p, i);
 }
 
 /* What imm names, for the operations where it is an index; true if written. */

@@ -106,6 +106,11 @@ static void check_counts(verifier *v)
         broken(v, "%u results, not %d", v->i->ndst, info->ndst);
     if (info->nsrc >= 0 && v->i->nsrc != info->nsrc)
         broken(v, "%u operands, not %d", v->i->nsrc, info->nsrc);
+}
+
+/* The operands of memory operations follow count and atom. */
+static void check_memory(verifier *v)
+{
     uint8_t n = v->i->count;
     if (n != 1 && n != 2 && n != 4 && n != 8)
         broken(v, "count %u is not 1, 2, 4 or 8", n);
@@ -132,6 +137,11 @@ static void check_fields(verifier *v)
         broken(v, "integer comparison with a float condition");
     if (i->op == HW_W_FCMP && i->cond < HW_C_FEQ)
         broken(v, "float comparison with an integer condition");
+}
+
+static void check_presence(verifier *v)
+{
+    const hw_wir_insn *i = v->i;
     if (strchr(hw_wir_signature[i->op], 't') && i->type == HW_T_NONE)
         broken(v, "type missing");
     if (strchr(hw_wir_signature[i->op], 'u') && i->type2 == HW_T_NONE)
@@ -215,7 +225,9 @@ static void check_insn(verifier *v)
     }
     uint32_t before = v->failures;
     check_fields(v);
+    check_presence(v);
     check_counts(v);
+    check_memory(v);
     check_widths(v);
     check_guard(v);
     if (v->i->imm >= index_bound(v))

@@ -255,6 +255,52 @@ static void small_grids_need_no_wrap_guard(void **state)
     hw_arena_free(x.arena);
 }
 
+/* Two run-time scales do not add up; a counter without bound may wrap. */
+static void what_shapes_cannot_say_is_not_said(void **state)
+{
+    (void)state;
+    hw_variant v = { .block = { 16, 16, 1 }, .small_grid = true };
+    fixture x = analyse(REGS "e:\n %w = param_addr\n %n = load.i32.param.readonly [%w]\n"
+                             " %a = sreg.i32 tid_x\n %b = mul.i32 %a, %n\n"
+                             " %c = load.i32.param.readonly [%w + 4]\n %d = mul.i32 %a, %c\n"
+                             " %i = add.i32 %b, %d\n br l\n"
+                             "l:\n %a = add.i32 %a, 256\n %x = sext.i32.i64 %a\n"
+                             " %p = icmp.i32.lt_s %n, %c\n cbr %p, l, out\nout:\n ret\n",
+                        v);
+    expect_kinds(&x, "b d x", HW_SHAPE_AFFINE);
+    expect_kinds(&x, "i", HW_SHAPE_VARYING);
+    assert_true(x.n->wrap_guard[x.n->first_insn[block(&x, "l")] + 1]);
+    hw_arena_free(x.arena);
+}
+
+/* Only one lane has tid == 5: its loop parts nobody. With an index that moves on, another lane may
+ * come while the first still waits. */
+static void what_one_lane_runs_does_not_diverge(void **state)
+{
+    (void)state;
+    fixture x = analyse(REGS "e:\n %i = sreg.i32 tid_x\n %p = icmp.i32.eq %i, 5\n"
+                             " cbr %p, one, next\n"
+                             "one:\n %a = atom.i32.shared.add [0], 1\n %n = mov.i32 0\n br loop\n"
+                             "loop:\n %n = add.i32 %n, 1\n %q = icmp.i32.lt_s %n, %a\n"
+                             " cbr %q, loop, past\n"
+                             "past:\n store.i32.shared [0], %n\n br next\n"
+                             "next:\n ret\n",
+                        linear);
+    assert_false(blends(&x, "loop", 0));
+    expect_kinds(&x, "n", HW_SHAPE_UNIFORM);
+    hw_arena_free(x.arena);
+    x = analyse(REGS "e:\n %i = sreg.i32 tid_x\n br l\n"
+                     "l:\n %i = add.i32 %i, 1\n %p = icmp.i32.eq %i, 5\n cbr %p, one, next\n"
+                     "one:\n %a = atom.i32.shared.add [0], 1\n %n = mov.i32 0\n br loop\n"
+                     "loop:\n %n = add.i32 %n, 1\n %q = icmp.i32.lt_s %n, %a\n"
+                     " cbr %q, loop, past\n"
+                     "past:\n store.i32.shared [0], %n\n br next\n"
+                     "next:\n %r = icmp.i32.lt_s %d, 9\n cbr %r, l, out\nout:\n ret\n",
+                linear);
+    assert_true(blends(&x, "loop", 0));
+    hw_arena_free(x.arena);
+}
+
 static void uniform_addresses_load_uniform_values(void **state)
 {
     (void)state;
@@ -465,6 +511,8 @@ int main(void)
         cmocka_unit_test(bit_operations_split_warp_and_lane),
         cmocka_unit_test(strided_addresses_have_a_run_time_scale),
         cmocka_unit_test(small_grids_need_no_wrap_guard),
+        cmocka_unit_test(what_shapes_cannot_say_is_not_said),
+        cmocka_unit_test(what_one_lane_runs_does_not_diverge),
         cmocka_unit_test(uniform_addresses_load_uniform_values),
         cmocka_unit_test(sides_of_a_branch_blend_what_the_join_needs),
         cmocka_unit_test(uniform_branches_do_not_diverge),

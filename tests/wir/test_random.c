@@ -6,7 +6,7 @@
  * each lane stored must be the same in both runs.
  *
  *   test_random [SEED [TRIALS]] */
-#include "hw_wir.h"
+#include "hw_wir_interp.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,8 +43,7 @@ typedef struct maker {
     hw_wir_module *m;
     hw_wir_builder b;
     uint32_t nblocks;
-    uint32_t fresh[HW_T_COUNT][MOST_FRESH],
-        nfresh[HW_T_COUNT]; /* written once, in this block only */
+    uint32_t fresh[HW_T_COUNT][MOST_FRESH], nfresh[HW_T_COUNT]; /* written once */
 } maker;
 
 static uint32_t any_reg(hw_wir_type t)
@@ -292,7 +291,8 @@ static void emit_entry(maker *k)
     }
 }
 
-static hw_wir_module *make(hw_arena *a)
+/* keep: registers written once are used in other blocks, too, perhaps before they are written. */
+static hw_wir_module *make(hw_arena *a, bool keep)
 {
     maker k = { .arena = a, .m = hw_wir_module_new(a), .nblocks = 3 + below(10) };
     k.b = (hw_wir_builder){ .m = k.m, .function = hw_wir_function_new(k.m, "k", true) };
@@ -302,7 +302,8 @@ static hw_wir_module *make(hw_arena *a)
         hw_wir_block_new(&k.b, NULL);
     for (uint32_t b = 0; b < k.nblocks; b++) {
         k.b.block = b;
-        memset(k.nfresh, 0, sizeof k.nfresh);
+        if (!keep)
+            memset(k.nfresh, 0, sizeof k.nfresh);
         if (b == 0)
             emit_entry(&k);
         for (uint32_t n = below(b ? 10 : 20); n > 0; n--)
@@ -388,20 +389,46 @@ static hw_status memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t
     return HW_OK;
 }
 
-/* False: the lane goes round without end and without memory. */
-static bool run_lane(const hw_wir_function *f, world *w, uint32_t lane, uint64_t *regs)
+static bool reads_undefined(const hw_wir_insn *i, const bool *defined)
+{
+    for (uint32_t k = 0; k < i->nsrc; k++)
+        if (i->src[k].kind == HW_V_REG && !defined[i->src[k].reg])
+            return true;
+    return i->guard.kind == HW_V_REG && !defined[i->guard.reg];
+}
+
+/* One block; false: something undefined was read. */
+static bool run_block(const hw_wir_function *f, const hw_wir_block *b, world *w, uint32_t lane,
+                      uint64_t *regs, bool *defined)
 {
     hw_wir_env env = { w, special, memory };
+    for (size_t k = 0; k < b->insns.len; k++) {
+        const hw_wir_insn *i = &b->insns.ptr[k];
+        if (reads_undefined(i, defined))
+            return false;
+        if (k + 1 == b->insns.len)
+            return true;
+        HW_CHECK(hw_wir_interpret_insn(f, i, &env, lane, regs) == HW_OK);
+        if (i->ndst && i->guard.kind == HW_V_NONE)
+            defined[i->dst[0].reg] = true;
+        if (w->accesses[lane] >= MOST_ACCESSES)
+            return true;
+    }
+    return true;
+}
+
+/* False: the lane goes round without end and without memory, or reads something undefined. */
+static bool run_lane(hw_arena *a, const hw_wir_function *f, world *w, uint32_t lane)
+{
+    uint64_t *regs = HW_NEW_N(a, uint64_t, f->regs.len);
+    bool *defined = HW_NEW_N(a, bool, f->regs.len);
     uint32_t at = 0;
     for (int visits = 0; at != UINT32_MAX; visits++) {
-        if (visits == MOST_VISITS)
-            return false;
         const hw_wir_block *b = &f->blocks.ptr[at];
-        for (size_t k = 0; k + 1 < b->insns.len; k++) {
-            HW_CHECK(hw_wir_interpret_insn(f, &b->insns.ptr[k], &env, lane, regs) == HW_OK);
-            if (w->accesses[lane] >= MOST_ACCESSES)
-                return true;
-        }
+        if (visits == MOST_VISITS || !run_block(f, b, w, lane, regs, defined))
+            return false;
+        if (w->accesses[lane] >= MOST_ACCESSES)
+            return true;
         uint32_t t = hw_wir_interpret_branch(b, regs);
         at = t == UINT32_MAX ? t : b->targets[t];
     }
@@ -701,7 +728,7 @@ static const char *compare_logs(const world *a, const world *b, uint32_t lanes)
 }
 
 typedef struct tally {
-    uint32_t deopts, any_order, scalars, vectors, blends;
+    uint32_t run, deopts, any_order, scalars, vectors, blends;
 } tally;
 
 static void count(tally *t, const hw_wir_analysis *n)
@@ -713,55 +740,94 @@ static void count(tally *t, const hw_wir_analysis *n)
     t->any_order += n->any_order;
 }
 
+typedef struct test {
+    hw_arena *arena;
+    hw_diag *diag;
+    hw_wir_module *m;
+    hw_variant v;
+    world alone, together;
+    uint32_t lanes; /* that exist */
+    hw_str before;
+    warp warp;
+    const char *wrong;
+} test;
+
+static void set_up(test *x)
+{
+    x->arena = hw_arena_new();
+    x->diag = hw_diag_new(x->arena);
+    x->m = make(x->arena, below(2));
+    x->before = hw_wir_print(x->m, x->arena);
+    choose_world(&x->alone, &x->v);
+    x->together = x->alone;
+    for (int l = 0; l < LANES; l++) {
+        x->alone.log[l] = HW_NEW_N(x->arena, uint64_t, MOST_LOG);
+        x->together.log[l] = HW_NEW_N(x->arena, uint64_t, MOST_LOG);
+    }
+    uint32_t threads = x->v.block[0] * x->v.block[1] * x->v.block[2];
+    uint32_t rest = threads - x->alone.warp * LANES;
+    x->lanes = rest >= LANES ? UINT32_MAX : ((uint32_t)1 << rest) - 1;
+    x->warp.w = &x->together;
+}
+
+static bool run_alone(test *x)
+{
+    bool ends = true;
+    for (uint32_t l = 0; l < LANES; l++)
+        if (x->lanes >> l & 1)
+            ends &= run_lane(x->arena, &x->m->functions.ptr[0], &x->alone, l);
+    return ends;
+}
+
+static void run_passes(test *x)
+{
+    if (below(2))
+        hw_wir_prepare(x->m, x->diag);
+    if (below(2))
+        hw_wir_simplify(x->m, 0);
+    if (hw_wir_verify(x->m, x->diag) != HW_OK)
+        x->wrong = "the verifier, after passes";
+}
+
+static void run_together(test *x, tally *t)
+{
+    x->warp.n = hw_wir_analyse(x->arena, x->m, 0, &x->v);
+    new_warp(&x->warp, x->arena, &x->m->functions.ptr[0]);
+    t->run++;
+    count(t, x->warp.n);
+    run_warp(&x->warp, x->lanes);
+    x->wrong = x->warp.wrong;
+    t->deopts += x->warp.deopt;
+    if (!x->wrong && !x->warp.deopt)
+        x->wrong = compare_logs(&x->alone, &x->together, x->lanes);
+}
+
+static void report(const test *x, uint64_t seed)
+{
+    fprintf(stderr,
+            "seed %" PRIu64 ": %s (block .%u, instruction %u)\nblock %u,%u,%u warp %u\n%s\n", seed,
+            x->wrong, x->warp.wrong_block, x->warp.wrong_insn, x->v.block[0], x->v.block[1],
+            x->v.block[2], x->alone.warp, hw_diag_text(x->diag, x->arena).ptr);
+    fprintf(stderr, "%.*s\nafter passes:\n%.*s", HW_STR_ARG(x->before),
+            HW_STR_ARG(hw_wir_print(x->m, x->arena)));
+}
+
 static bool trial(uint64_t seed, tally *t)
 {
     rng_state = seed * 0x9e3779b97f4a7c15 | 1;
-    hw_arena *a = hw_arena_new();
-    hw_diag *d = hw_diag_new(a);
-    hw_wir_module *m = make(a);
-    hw_variant v = { 0 };
-    world alone = { 0 };
-    choose_world(&alone, &v);
-    world together = alone;
-    for (int l = 0; l < LANES; l++) {
-        alone.log[l] = HW_NEW_N(a, uint64_t, MOST_LOG);
-        together.log[l] = HW_NEW_N(a, uint64_t, MOST_LOG);
+    test x = { 0 };
+    set_up(&x);
+    if (hw_wir_verify(x.m, x.diag) != HW_OK) {
+        x.wrong = "the verifier";
+    } else if (run_alone(&x)) {
+        run_passes(&x);
+        if (!x.wrong)
+            run_together(&x, t);
     }
-    uint32_t threads = v.block[0] * v.block[1] * v.block[2], rest = threads - alone.warp * LANES;
-    uint32_t lanes = rest >= LANES ? UINT32_MAX : ((uint32_t)1 << rest) - 1;
-    const char *wrong = hw_wir_verify(m, d) == HW_OK ? NULL : "the verifier";
-    const hw_wir_function *f = &m->functions.ptr[0];
-    hw_str text = hw_wir_print(m, a);
-    bool ends = true;
-    for (uint32_t l = 0; l < LANES && !wrong; l++)
-        if (lanes >> l & 1)
-            ends &= run_lane(f, &alone, l, HW_NEW_N(a, uint64_t, f->regs.len + 1));
-    warp x = { .w = &together };
-    if (below(2) && !wrong)
-        hw_wir_prepare(m, d);
-    if (below(2) && !wrong)
-        hw_wir_simplify(m, 0);
-    if (!wrong && hw_wir_verify(m, d) != HW_OK)
-        wrong = "the verifier, after passes";
-    if (!wrong && ends) {
-        x.n = hw_wir_analyse(a, m, 0, &v);
-        new_warp(&x, a, f);
-        count(t, x.n);
-        run_warp(&x, lanes);
-        wrong = x.wrong;
-        t->deopts += x.deopt;
-    }
-    if (!wrong && ends && !x.deopt)
-        wrong = compare_logs(&alone, &together, lanes);
-    if (wrong)
-        fprintf(stderr,
-                "seed %" PRIu64 ": %s (block .%u, instruction %u)\nblock %u,%u,%u warp %u\n%s\n"
-                "%.*s\nafter passes:\n%.*s",
-                seed, wrong, x.wrong_block, x.wrong_insn, v.block[0], v.block[1], v.block[2],
-                alone.warp, hw_diag_text(d, a).ptr, HW_STR_ARG(text),
-                HW_STR_ARG(hw_wir_print(m, a)));
-    hw_arena_free(a);
-    return !wrong;
+    if (x.wrong)
+        report(&x, seed);
+    hw_arena_free(x.arena);
+    return !x.wrong;
 }
 
 int main(int argc, char **argv)
@@ -772,8 +838,9 @@ int main(int argc, char **argv)
     for (uint32_t k = 0; k < trials; k++)
         if (!trial(seed + k, &t))
             return 1;
-    printf("%u functions: %u deoptimised, %u in any order, %u scalar and %u vector registers, %u "
+    printf("%u functions, %u run: %u deoptimised, %u in any order, %u scalar and %u vector "
+           "registers, %u "
            "blends\n",
-           trials, t.deopts, t.any_order, t.scalars, t.vectors, t.blends);
+           trials, t.run, t.deopts, t.any_order, t.scalars, t.vectors, t.blends);
     return 0;
 }
