@@ -89,23 +89,12 @@ typedef enum hw_wir_cond { /* floats: EQ..GE ordered, EQU..GEU unordered, NUM, N
     HW_C_FEQU, HW_C_FNEU, HW_C_FLTU, HW_C_FLEU, HW_C_FGTU, HW_C_FGEU,
     HW_C_FNUM, HW_C_FNAN, HW_C_COUNT
 } hw_wir_cond;
-/* clang-format on */
 
-typedef enum {
-    HW_ROUND_N,
-    HW_ROUND_Z,
-    HW_ROUND_M,
-    HW_ROUND_P,
-    HW_ROUND_NA /* ties away */
-} hw_wir_round;
+typedef enum { HW_ROUND_N, HW_ROUND_Z, HW_ROUND_M, HW_ROUND_P, HW_ROUND_NA /* ties away */ } hw_wir_round;
 typedef enum { HW_SHFL_UP, HW_SHFL_DOWN, HW_SHFL_BFLY, HW_SHFL_IDX } hw_wir_shfl;
 typedef enum hw_wir_class {
-    HW_CLASS_FINITE = 1,
-    HW_CLASS_INFINITE = 2,
-    HW_CLASS_NUMBER = 4,
-    HW_CLASS_NAN = 8,
-    HW_CLASS_NORMAL = 16,
-    HW_CLASS_SUBNORMAL = 32
+    HW_CLASS_FINITE = 1, HW_CLASS_INFINITE = 2, HW_CLASS_NUMBER = 4, HW_CLASS_NAN = 8,
+    HW_CLASS_NORMAL = 16, HW_CLASS_SUBNORMAL = 32
 } hw_wir_class;
 
 typedef enum hw_wir_space {
@@ -118,21 +107,14 @@ typedef enum hw_wir_space {
     HW_SPACE_COUNT
 } hw_wir_space;
 
-/* clang-format off */
 typedef enum hw_wir_atom {
     HW_ATOM_ADD, HW_ATOM_MIN_S, HW_ATOM_MIN_U, HW_ATOM_MAX_S, HW_ATOM_MAX_U,
     HW_ATOM_AND, HW_ATOM_OR, HW_ATOM_XOR, HW_ATOM_EXCH, HW_ATOM_CAS, HW_ATOM_INC, HW_ATOM_DEC,
     HW_ATOM_FADD, HW_ATOM_FMIN, HW_ATOM_FMAX, HW_ATOM_COUNT
 } hw_wir_atom;
-/* clang-format on */
 
-typedef enum {
-    HW_SCOPE_LANE,
-    HW_SCOPE_BLOCK,
-    HW_SCOPE_CLUSTER,
-    HW_SCOPE_DEVICE,
-    HW_SCOPE_SYSTEM
-} hw_wir_scope;
+typedef enum { HW_SCOPE_LANE, HW_SCOPE_BLOCK, HW_SCOPE_CLUSTER, HW_SCOPE_DEVICE, HW_SCOPE_SYSTEM } hw_wir_scope;
+/* clang-format on */
 
 /* insn.flags */
 enum {
