@@ -178,15 +178,13 @@ static bool is_empty(hw_cudaExtent e)
 }
 
 /* The width is in elements when an array takes part. */
-static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream_t stream,
-                    bool async)
+static int box_params(side src, side dst, hw_cudaExtent e, int kind, hw_copy3d *out)
 {
     if (!hw_kind_known(kind))
         return hw_cudaErrorInvalidMemcpyDirection;
     int error = hw_cudart_enter();
-    if (error || is_empty(e))
-        return error;
-    error = check_side(&src, hw_source_type(kind));
+    if (!error)
+        error = check_side(&src, hw_source_type(kind));
     if (!error)
         error = check_side(&dst, hw_target_type(kind));
     if (error)
@@ -194,13 +192,76 @@ static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream
     size_t element = src.array ? src.element : dst.element;
     if (src.array && dst.array && src.element != dst.element)
         return hw_cudaErrorInvalidValue;
-    hw_copy3d c = { .width = e.width * element, .height = e.height, .depth = e.depth };
-    put_source(&c, &src);
-    put_target(&c, &dst);
+    *out = (hw_copy3d){ .width = e.width * element, .height = e.height, .depth = e.depth };
+    put_source(out, &src);
+    put_target(out, &dst);
+    return hw_cudaSuccess;
+}
+
+static int copy_box(side src, side dst, hw_cudaExtent e, int kind, hw_cudaStream_t stream,
+                    bool async)
+{
+    hw_copy3d c;
+    if (is_empty(e))
+        return hw_kind_known(kind) ? hw_cudart_enter() : hw_cudaErrorInvalidMemcpyDirection;
+    int error = box_params(src, dst, e, kind, &c);
+    if (error)
+        return error;
     if (!async && !stream)
         return hw_cu.copy_3d(&c);
     error = hw_cu.copy_3d_async(&c, stream);
     return error || async ? error : hw_cu.stream_synchronize(stream);
+}
+
+int hw_copy_params(const hw_cudaMemcpy3DParms *p, hw_copy3d *out)
+{
+    if (!p)
+        return hw_cudaErrorInvalidValue;
+    side src = { .array = p->srcArray, .pos = p->srcPos, .ptr = p->srcPtr };
+    side dst = { .array = p->dstArray, .pos = p->dstPos, .ptr = p->dstPtr };
+    return box_params(src, dst, p->extent, p->kind, out);
+}
+
+static size_t element_of(hw_cudaArray_t array)
+{
+    array_desc d = { 0 };
+    size_t element;
+    return array && array_info(array, &d, &element) == hw_cudaSuccess ? element : 1;
+}
+
+static int kind_of(int from, int to)
+{
+    bool known = from != HW_MEMORY_UNIFIED && to != HW_MEMORY_UNIFIED;
+    if (!known)
+        return hw_cudaMemcpyDefault;
+    return (from == HW_MEMORY_HOST ? 0 : 2) + (to == HW_MEMORY_HOST ? 0 : 1);
+}
+
+void hw_copy_params_back(const hw_copy3d *c, hw_cudaMemcpy3DParms *out)
+{
+    size_t from = c->src_type == HW_MEMORY_ARRAY ? element_of(c->src_array) : 1;
+    size_t to = c->dst_type == HW_MEMORY_ARRAY ? element_of(c->dst_array) : 1;
+    size_t width = c->width / (from > 1 ? from : to);
+    *out = (hw_cudaMemcpy3DParms){
+        .srcPos = { c->src_x / from, c->src_y, c->src_z },
+        .dstPos = { c->dst_x / to, c->dst_y, c->dst_z },
+        .extent = { width, c->height, c->depth },
+    };
+    if (c->src_type == HW_MEMORY_ARRAY)
+        out->srcArray = c->src_array;
+    else
+        out->srcPtr =
+            (hw_cudaPitchedPtr){ c->src_type == HW_MEMORY_HOST ? (void *)c->src_host
+                                                               : (void *)(uintptr_t)c->src_device,
+                                 c->src_pitch, width, c->src_height };
+    if (c->dst_type == HW_MEMORY_ARRAY)
+        out->dstArray = c->dst_array;
+    else
+        out->dstPtr =
+            (hw_cudaPitchedPtr){ c->dst_type == HW_MEMORY_HOST ? c->dst_host
+                                                               : (void *)(uintptr_t)c->dst_device,
+                                 c->dst_pitch, width, c->dst_height };
+    out->kind = kind_of(c->src_type, c->dst_type);
 }
 
 static int copy_3d(const hw_cudaMemcpy3DParms *p, hw_cudaStream_t stream, bool async)

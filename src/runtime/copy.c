@@ -216,7 +216,7 @@ HW_CUDA(int, cudaGetSymbolSize, size_t *size, const void *symbol)
     return hw_note(hw_find_variable(symbol, &address, size));
 }
 
-static int symbol_part(const void *symbol, size_t n, size_t offset, void **place)
+int hw_find_variable_part(const void *symbol, size_t n, size_t offset, void **place)
 {
     uint64_t address;
     size_t size;
@@ -237,7 +237,7 @@ static int copy_to_symbol(const void *symbol, const void *src, size_t n, size_t 
     if (kind != hw_cudaMemcpyHostToDevice && kind != hw_cudaMemcpyDeviceToDevice &&
         kind != hw_cudaMemcpyDefault)
         return hw_cudaErrorInvalidMemcpyDirection;
-    int error = symbol_part(symbol, n, offset, &dst);
+    int error = hw_find_variable_part(symbol, n, offset, &dst);
     return error ? error : hw_copy_linear(dst, src, n, kind, stream, async);
 }
 
@@ -248,7 +248,7 @@ static int copy_from_symbol(void *dst, const void *symbol, size_t n, size_t offs
     if (kind != hw_cudaMemcpyDeviceToHost && kind != hw_cudaMemcpyDeviceToDevice &&
         kind != hw_cudaMemcpyDefault)
         return hw_cudaErrorInvalidMemcpyDirection;
-    int error = symbol_part(symbol, n, offset, &src);
+    int error = hw_find_variable_part(symbol, n, offset, &src);
     return error ? error : hw_copy_linear(dst, src, n, kind, stream, async);
 }
 

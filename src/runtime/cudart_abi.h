@@ -127,6 +127,42 @@ typedef struct hw_cudaLaunchConfig_t {
     unsigned numAttrs;
 } hw_cudaLaunchConfig_t;
 
+typedef struct hw_cudaKernelNodeParams {
+    void *func;
+    hw_dim3 gridDim, blockDim;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+} hw_cudaKernelNodeParams;
+
+typedef struct hw_cudaMemsetParams {
+    void *dst;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;
+} hw_cudaMemsetParams;
+
+enum {
+    hw_cudaGraphNodeTypeKernel = 0,
+    hw_cudaGraphNodeTypeMemcpy = 1,
+    hw_cudaGraphNodeTypeMemset = 2
+};
+
+/* One for all types of node; the union is read as the type says. */
+typedef struct hw_cudaGraphNodeParams {
+    int type;
+    int reserved0[3];
+    union {
+        long long reserved1[29];
+        hw_cudaKernelNodeParams kernel;
+        struct {
+            int flags, reserved[3];
+            hw_cudaMemcpy3DParms copyParams;
+        } memcpy;
+        hw_cudaMemsetParams memset;
+    };
+    long long reserved2;
+} hw_cudaGraphNodeParams;
+
 /* cudaDeviceProp of the runtimes up to 12 (hw_cudaDeviceProp12) and from 13 on. */
 typedef struct hw_cudaDeviceProp12 {
 #define BOTH(type, name, attribute) type name;

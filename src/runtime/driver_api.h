@@ -53,6 +53,15 @@ typedef struct hw_launch_config {
     unsigned n_attributes;
 } hw_launch_config;
 
+/* CUDA_KERNEL_NODE_PARAMS_v2. */
+typedef struct hw_kernel_node {
+    void *func;
+    hw_dim3 grid, block;
+    unsigned shared_bytes;
+    void **args, **extra;
+    void *kern, *ctx;
+} hw_kernel_node;
+
 typedef struct hw_driver_api {
 #define DRIVER(field, symbol, params) int(*field) params;
 #include "driver_api.def"

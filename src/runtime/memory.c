@@ -183,34 +183,25 @@ HW_PER_THREAD(int, cudaMallocFromPoolAsync_ptsz,
               (void **p, size_t n, hw_cudaMemPool_t pool, hw_cudaStream_t stream),
               cudaMallocFromPoolAsync(p, n, pool, hw_per_thread(stream)))
 
-/* A call that is the driver's of the same meaning, once there is a context. */
-#define DRIVER_CALL(name, params, call) \
-    HW_EXPORT int name params;          \
-    int name params                     \
-    {                                   \
-        HW_CUDA_TRY(hw_cudart_enter()); \
-        return hw_note(hw_cu.call);     \
-    }
-
-DRIVER_CALL(cudaMemPoolCreate, (hw_cudaMemPool_t * pool, const void *properties),
-            pool_create(pool, properties))
-DRIVER_CALL(cudaMemPoolDestroy, (hw_cudaMemPool_t pool), pool_destroy(pool))
-DRIVER_CALL(cudaMemPoolTrimTo, (hw_cudaMemPool_t pool, size_t keep), pool_trim(pool, keep))
-DRIVER_CALL(cudaMemPoolSetAttribute, (hw_cudaMemPool_t pool, int attribute, void *value),
-            pool_set(pool, attribute, value))
-DRIVER_CALL(cudaMemPoolGetAttribute, (hw_cudaMemPool_t pool, int attribute, void *value),
-            pool_get(pool, attribute, value))
-DRIVER_CALL(cudaMemPoolSetAccess, (hw_cudaMemPool_t pool, const void *list, size_t n),
-            pool_set_access(pool, list, n))
-DRIVER_CALL(cudaMemPoolGetAccess, (int *flags, hw_cudaMemPool_t pool, void *location),
-            pool_get_access(flags, pool, location))
-DRIVER_CALL(cudaDeviceGetDefaultMemPool, (hw_cudaMemPool_t * pool, int device),
-            default_pool(pool, device))
-DRIVER_CALL(cudaDeviceGetMemPool, (hw_cudaMemPool_t * pool, int device), get_pool(pool, device))
-DRIVER_CALL(cudaDeviceSetMemPool, (int device, hw_cudaMemPool_t pool), set_pool(device, pool))
-DRIVER_CALL(cudaMemRangeGetAttribute,
-            (void *data, size_t size, int attribute, const void *p, size_t n),
-            range_attribute(data, size, attribute, (uintptr_t)p, n))
-DRIVER_CALL(cudaMemRangeGetAttributes,
-            (void **data, size_t *sizes, int *attributes, size_t count, const void *p, size_t n),
-            range_attributes(data, sizes, attributes, count, (uintptr_t)p, n))
+HW_DRIVER_CALL(cudaMemPoolCreate, (hw_cudaMemPool_t * pool, const void *properties),
+               pool_create(pool, properties))
+HW_DRIVER_CALL(cudaMemPoolDestroy, (hw_cudaMemPool_t pool), pool_destroy(pool))
+HW_DRIVER_CALL(cudaMemPoolTrimTo, (hw_cudaMemPool_t pool, size_t keep), pool_trim(pool, keep))
+HW_DRIVER_CALL(cudaMemPoolSetAttribute, (hw_cudaMemPool_t pool, int attribute, void *value),
+               pool_set(pool, attribute, value))
+HW_DRIVER_CALL(cudaMemPoolGetAttribute, (hw_cudaMemPool_t pool, int attribute, void *value),
+               pool_get(pool, attribute, value))
+HW_DRIVER_CALL(cudaMemPoolSetAccess, (hw_cudaMemPool_t pool, const void *list, size_t n),
+               pool_set_access(pool, list, n))
+HW_DRIVER_CALL(cudaMemPoolGetAccess, (int *flags, hw_cudaMemPool_t pool, void *location),
+               pool_get_access(flags, pool, location))
+HW_DRIVER_CALL(cudaDeviceGetDefaultMemPool, (hw_cudaMemPool_t * pool, int device),
+               default_pool(pool, device))
+HW_DRIVER_CALL(cudaDeviceGetMemPool, (hw_cudaMemPool_t * pool, int device), get_pool(pool, device))
+HW_DRIVER_CALL(cudaDeviceSetMemPool, (int device, hw_cudaMemPool_t pool), set_pool(device, pool))
+HW_DRIVER_CALL(cudaMemRangeGetAttribute,
+               (void *data, size_t size, int attribute, const void *p, size_t n),
+               range_attribute(data, size, attribute, (uintptr_t)p, n))
+HW_DRIVER_CALL(cudaMemRangeGetAttributes,
+               (void **data, size_t *sizes, int *attributes, size_t count, const void *p, size_t n),
+               range_attributes(data, sizes, attributes, count, (uintptr_t)p, n))

@@ -43,6 +43,25 @@ static inline hw_cudaStream_t hw_per_thread(hw_cudaStream_t s)
     return s ? s : HW_STREAM_PER_THREAD;
 }
 
+/* name(params) is a call of the driver's once there is a context. HW_STREAM_CALL adds name_ptsz,
+ * which does the same with the parameter `stream` taken for the thread's own. */
+#define HW_DRIVER_CALL(name, params, call) \
+    HW_EXPORT int name params;             \
+    int name params                        \
+    {                                      \
+        HW_CUDA_TRY(hw_cudart_enter());    \
+        return hw_note(hw_cu.call);        \
+    }
+#define HW_STREAM_CALL(name, params, call) \
+    HW_DRIVER_CALL(name, params, call)     \
+    HW_EXPORT int name##_ptsz params;      \
+    int name##_ptsz params                 \
+    {                                      \
+        stream = hw_per_thread(stream);    \
+        HW_CUDA_TRY(hw_cudart_enter());    \
+        return hw_note(hw_cu.call);        \
+    }
+
 /* Return early from a function that gives an error code, noting it. */
 #define HW_CUDA_TRY(expr)                \
     do {                                 \
@@ -75,6 +94,7 @@ int hw_find_kernel(const void *function, void **handle);
 const char *hw_kernel_name(const void *function); /* NULL: not registered */
 /* The device address and size of a variable from the address of its shadow. Loads the module. */
 int hw_find_variable(const void *symbol, uint64_t *address, size_t *size);
+int hw_find_variable_part(const void *symbol, size_t n, size_t offset, void **place);
 /* Modules that have to be loaded early (all of them, or those with managed variables). */
 int hw_load_early_modules(bool all);
 bool hw_early_modules_pending(void);
@@ -90,6 +110,9 @@ bool hw_kind_known(int kind);
 /* The driver's memory type of a copy's two sides. */
 int hw_source_type(int kind);
 int hw_target_type(int kind);
+/* What cudaMemcpy3D asks for in the driver's words, and back. */
+int hw_copy_params(const hw_cudaMemcpy3DParms *p, hw_copy3d *out);
+void hw_copy_params_back(const hw_copy3d *c, hw_cudaMemcpy3DParms *out);
 int hw_copy_linear(void *dst, const void *src, size_t n, int kind, hw_cudaStream_t stream,
                    bool async);
 

@@ -97,6 +97,26 @@ PLACE(hw_copy3d, depth, CUDA_MEMCPY3D, Depth);
 PLACE(hw_launch_config, stream, CUlaunchConfig, hStream);
 PLACE(hw_launch_config, n_attributes, CUlaunchConfig, numAttrs);
 
+SIZE(hw_cudaKernelNodeParams, struct cudaKernelNodeParams);
+SIZE(hw_cudaMemsetParams, struct cudaMemsetParams);
+SIZE(hw_cudaGraphNodeParams, struct cudaGraphNodeParams);
+SIZE(hw_kernel_node, CUDA_KERNEL_NODE_PARAMS);
+FIELD(hw_cudaKernelNodeParams, struct cudaKernelNodeParams, sharedMemBytes);
+FIELD(hw_cudaKernelNodeParams, struct cudaKernelNodeParams, kernelParams);
+FIELD(hw_cudaMemsetParams, struct cudaMemsetParams, elementSize);
+FIELD(hw_cudaMemsetParams, struct cudaMemsetParams, height);
+FIELD(hw_cudaGraphNodeParams, struct cudaGraphNodeParams, kernel.kernelParams);
+FIELD(hw_cudaGraphNodeParams, struct cudaGraphNodeParams, memcpy.copyParams);
+FIELD(hw_cudaGraphNodeParams, struct cudaGraphNodeParams, memset.width);
+PLACE(hw_kernel_node, grid, CUDA_KERNEL_NODE_PARAMS, gridDimX);
+PLACE(hw_kernel_node, args, CUDA_KERNEL_NODE_PARAMS, kernelParams);
+PLACE(hw_kernel_node, kern, CUDA_KERNEL_NODE_PARAMS, kern);
+_Static_assert(offsetof(CUgraphNodeParams, memcpy.copyParams) == 16 + 16, "in graph.c");
+_Static_assert(offsetof(CUgraphNodeParams, memset.ctx) == 16 + 40, "in graph.c");
+VALUE(cudaGraphNodeTypeKernel);
+VALUE(cudaGraphNodeTypeMemcpy);
+VALUE(cudaGraphNodeTypeMemset);
+
 VALUE(cudaErrorInvalidValue);
 VALUE(cudaErrorMemoryAllocation);
 VALUE(cudaErrorInitializationError);
