@@ -67,6 +67,7 @@ struct hw_block {
 typedef struct hw_raised { /* what a fault left behind before the jump */
     hw_status status;
     uint32_t loc;
+    uint64_t pc; /* of the machine instruction, if a signal told; else 0 */
     bool has_address;
     uint64_t address;
     char text[400]; /* instead of the status's words, may be empty */

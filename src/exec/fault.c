@@ -32,6 +32,16 @@ static uint64_t stack_pointer(const void *context)
 #endif
 }
 
+static uint64_t program_counter(const void *context)
+{
+#ifdef __x86_64__
+    return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
 enum { STACK_SLACK = 1 << 20 };
 
 /* A fault near the stack pointer: recursion ran into the guard of the host thread's stack. */
@@ -72,6 +82,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
         .has_address = memory,
         .address = addr,
         .loc = k->frame ? k->frame->fault_loc : 0,
+        .pc = program_counter(context),
     };
     if (memory && is_stack_overflow(addr, stack_pointer(context)))
         k->raised.status = HW_F_STACK_OVERFLOW;
@@ -249,9 +260,17 @@ static void thread_at(const hw_run *r, uint32_t linear, uint32_t out[3])
     out[2] = linear / n[0] / n[1];
 }
 
-static hw_wir_loc find_loc(const hw_run *r, uint32_t loc)
+/* The machine instruction knows best; helpers fault with the loc their call has left behind. */
+static hw_wir_loc find_loc(const hw_run *r, const hw_raised *e)
 {
-    const hw_code *c = r->code;
+    const hw_code *c = r->code, *slow = atomic_load(&r->slow);
+    uint32_t loc = e->loc;
+    if (e->pc && r->x->get_code == hw_code_from_jit) {
+        uint32_t at = hw_jit_loc(c, e->pc);
+        if (at == 0 && slow && (at = hw_jit_loc(slow, e->pc)) != 0)
+            c = slow;
+        loc = at ? at : loc;
+    }
     return loc && loc < c->n_locs ? c->locs[loc] : (hw_wir_loc){ 0 };
 }
 
@@ -307,7 +326,7 @@ static void fill(hw_fault *out, hw_worker *k)
     uint32_t lanes = k->lane ? k->lane : f->lanes;
     *out = (hw_fault){ .status = e->status,
                        .kernel = keep_name(r->x, r->l->source->name),
-                       .loc = find_loc(r, e->loc),
+                       .loc = find_loc(r, e),
                        .address = e->has_address ? e->address : 0 };
     uint32_t linear = f->warp * HW_WARP_LANES + (lanes ? (uint32_t)__builtin_ctz(lanes) : 0);
     memcpy(out->block, f->ctaid, sizeof out->block);

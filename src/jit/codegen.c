@@ -170,7 +170,10 @@ static void describe(hw_gen *g, hw_code *info)
 
 static hw_status generate(hw_gen *g, const hw_codegen_options *o, hw_codegen_out *out)
 {
-    HW_TRY(hwg_module(g));
+    hwg_debug_begin(g);
+    hw_status s = hwg_module(g);
+    hwg_debug_end(g);
+    HW_TRY(s);
     describe(g, &out->info);
     if (o->keep_ir)
         keep_ir(g, out);

@@ -54,8 +54,13 @@ typedef struct hw_loaded {
     void *base;
     size_t size;
     void *entry;
+    uint8_t *lines; /* the line table, for lines.c; NULL: none. Owned */
+    size_t lines_bytes;
 } hw_loaded;
 hw_status hw_load_object(hw_span object, const char *entry, hw_loaded *out, hw_diag *d);
 void hw_unload(hw_loaded *l);
+
+/* lines.c: the line of the instruction at pc, 0 if unknown. */
+uint32_t hw_lines_find(hw_span table, uint64_t pc);
 
 #endif

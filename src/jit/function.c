@@ -121,6 +121,7 @@ static void function(hw_gen *g, uint32_t index)
     find_arrivals(g);
     g->fulls = g->an->first_insn[g->an->nblocks] <= MOST_INSNS_FOR_FULL;
     g->frame = LLVMGetParam(g->fn, 0);
+    hwg_debug_function(g);
     start_function(g);
     hw_lb start = hwg_block(g, "start");
     hwg_blocks(g);

@@ -19,6 +19,7 @@
 #define HW_JIT_GEN_H
 
 #include <llvm-c/Core.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/TargetMachine.h>
 
 #include "codegen.h"
@@ -90,6 +91,8 @@ typedef struct hw_gen {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMTargetMachineRef tm;
+    LLVMDIBuilderRef di; /* the line table (debug.c) */
+    LLVMMetadataRef di_file, di_scope;
     bool avx512;    /* F, BW, DQ, VL */
     bool fulls;     /* make FULL copies */
     bool flush_all; /* MXCSR flushes: no explicit flushes needed */
@@ -293,5 +296,11 @@ static inline hw_lv b_cast_elem(hw_gen *g, hw_lv a, hw_lt elem) /* bits of each 
 {
     return LLVMBuildBitCast(g->b, a, hwg_like(a, elem), "");
 }
+
+/* ---- the line table (debug.c) ---- */
+void hwg_debug_begin(hw_gen *g);
+void hwg_debug_function(hw_gen *g);         /* of g->fn */
+void hwg_debug_at(hw_gen *g, uint32_t loc); /* what is built from here on comes from there */
+void hwg_debug_end(hw_gen *g);
 
 #endif

@@ -58,6 +58,8 @@ void hw_jit_set_cpu(hw_jit *j, const char *cpu);
 /* The code for a variant; owned by j until it is freed. */
 hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
                      hw_diag *d);
+/* The place of the machine instruction at pc, an index of c->locs; 0: unknown. c: from hw_jit_get. */
+uint32_t hw_jit_loc(const hw_code *c, uint64_t pc);
 /* What was done so far, for tests, reports and `HALFWARP_VERBOSE`. */
 typedef struct hw_jit_stats {
     uint64_t compiled, disk_hits, memory_hits, compile_ns, load_ns, disk_errors;

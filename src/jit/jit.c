@@ -324,6 +324,13 @@ hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, con
     return status;
 }
 
+uint32_t hw_jit_loc(const hw_code *c, uint64_t pc)
+{
+    const variant *x = (const void *)((const char *)c - offsetof(variant, code));
+    uint32_t loc = hw_lines_find((hw_span){ x->loaded.lines, x->loaded.lines_bytes }, pc);
+    return loc < c->n_locs ? loc : 0;
+}
+
 hw_jit_stats hw_jit_get_stats(const hw_jit *j)
 {
     hw_jit *m = (hw_jit *)(uintptr_t)j;

@@ -7,6 +7,7 @@
 #include "codegen.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -217,6 +218,63 @@ static hw_status relocate_section(object *o, const Elf64_Shdr *r)
     return HW_OK;
 }
 
+/* ---- the line table: kept beside the code ---- */
+
+static unsigned find_lines(const object *o)
+{
+    if (o->h->e_shstrndx >= o->h->e_shnum)
+        return 0;
+    const Elf64_Shdr *t = &o->sections[o->h->e_shstrndx];
+    static const char name[] = ".debug_line";
+    for (unsigned i = 1; i < o->h->e_shnum; i++)
+        if (o->sections[i].sh_name <= t->sh_size &&
+            t->sh_size - o->sections[i].sh_name >= sizeof name && t->sh_type == SHT_STRTAB &&
+            memcmp(o->file.ptr + t->sh_offset + o->sections[i].sh_name, name, sizeof name) == 0 &&
+            o->sections[i].sh_type == SHT_PROGBITS)
+            return i;
+    return 0;
+}
+
+static hw_status relocate_lines(object *o, const Elf64_Shdr *r, hw_loaded *out)
+{
+    const Elf64_Sym *syms;
+    uint64_t nsyms;
+    hw_span names;
+    if (r->sh_offset % 8 != 0)
+        return damaged(o, "relocation section");
+    HW_TRY(symbol_table(o, r->sh_link, &syms, &nsyms, &names));
+    const Elf64_Rela *a = (const void *)(o->file.ptr + r->sh_offset);
+    for (uint64_t i = 0; i < r->sh_size / sizeof *a; i++) {
+        uint64_t to = 0;
+        bool external = false;
+        if (ELF64_R_SYM(a[i].r_info) >= nsyms || a[i].r_offset > out->lines_bytes)
+            return damaged(o, "relocation");
+        if (ELF64_R_TYPE(a[i].r_info) != R_X86_64_64)
+            continue; /* names of files, which nobody reads */
+        HW_TRY(address_of(o, &syms[ELF64_R_SYM(a[i].r_info)], names, &external, &to));
+        HW_TRY(relocate(o, out->lines + a[i].r_offset, out->lines_bytes - a[i].r_offset,
+                        R_X86_64_64, to, external, a[i].r_addend));
+    }
+    return HW_OK;
+}
+
+static hw_status keep_lines(object *o, hw_loaded *out)
+{
+    unsigned at = find_lines(o);
+    if (at == 0)
+        return HW_OK;
+    const Elf64_Shdr *s = &o->sections[at];
+    out->lines = malloc(s->sh_size + 1);
+    if (!out->lines)
+        return hw_fail(o->d, HW_E_NOMEM, "out of host memory");
+    out->lines_bytes = s->sh_size;
+    memcpy(out->lines, o->file.ptr + s->sh_offset, s->sh_size);
+    for (unsigned i = 0; i < o->h->e_shnum; i++)
+        if (o->sections[i].sh_type == SHT_RELA && o->sections[i].sh_info == at)
+            HW_TRY(relocate_lines(o, &o->sections[i], out));
+    return HW_OK;
+}
+
 static hw_status find_entry(object *o, const char *name, hw_loaded *out)
 {
     for (unsigned i = 0; i < o->h->e_shnum; i++) {
@@ -248,19 +306,26 @@ static hw_status load(object *o, const char *entry, hw_loaded *out)
     for (unsigned i = 0; i < o->h->e_shnum; i++)
         if (o->sections[i].sh_type == SHT_RELA)
             HW_TRY(relocate_section(o, &o->sections[i]));
+    HW_TRY(keep_lines(o, out));
     HW_TRY(find_entry(o, entry, out));
     if (mprotect(o->image, o->size, PROT_READ | PROT_EXEC) != 0)
         return hw_fail(o->d, HW_E_NOMEM, "this system does not let memory be made executable");
-    *out = (hw_loaded){ o->image, o->size, out->entry };
+    out->base = o->image;
+    out->size = o->size;
     return HW_OK;
 }
 
 hw_status hw_load_object(hw_span file, const char *entry, hw_loaded *out, hw_diag *d)
 {
     object o = { .file = file, .d = d, .scratch = hw_arena_new() };
+    *out = (hw_loaded){ 0 };
     hw_status s = load(&o, entry, out);
-    if (s != HW_OK && o.image)
-        munmap(o.image, o.size);
+    if (s != HW_OK) {
+        if (o.image)
+            munmap(o.image, o.size);
+        free(out->lines);
+        *out = (hw_loaded){ 0 };
+    }
     hw_arena_free(o.scratch);
     return s;
 }
@@ -269,5 +334,6 @@ void hw_unload(hw_loaded *l)
 {
     if (l->base)
         munmap(l->base, l->size);
+    free(l->lines);
     *l = (hw_loaded){ 0 };
 }

@@ -218,6 +218,7 @@ static void a_fault_before_a_barrier_ends_the_launch(void **state)
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, a + 4096, 0), HW_F_ILLEGAL_ADDRESS);
     assert_int_equal(r->fault.block[0], 2);
     assert_int_equal(r->fault.address, a + 4096);
+    assert_int_equal(r->fault.loc.line, 3); /* told by the machine instruction */
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, 1000, 0), HW_F_ILLEGAL_ADDRESS);
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, a + 2, 0), HW_F_MISALIGNED_ADDRESS);
     assert_int_equal(r->fault.loc.line, 3);
