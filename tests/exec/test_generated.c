@@ -115,12 +115,12 @@ static const char grid_sync[] =
                      "  %w = sreg.i32 nctaid_x\n"
                      "  %a = mov.i64 %p\n"
                      "  %x = mov.i32 0\n"
+                     "  %g = icmp.i32.ne %t, 0\n"
                      "  br round\n"
                      "round:\n"
                      "  red.i32.global.add.device [%a], 1\n"
                      "  barrier 0, _\n"
-                     "  %f = icmp.i32.ne %t, 0\n"
-                     "  cbr %f, join, one\n"
+                     "  cbr %g, join, one\n"
                      "one:\n"
                      "  %f = icmp.i32.eq %c, 0\n"
                      "  %v = sub.i32 0x80000001, %w\n"
@@ -186,6 +186,19 @@ static void a_lock_in_a_warp_is_diagnosed_where_lanes_go_in_step(void **state)
     assert_non_null(strstr(r->fault.text, "SIMT livelock: 31 lanes spin while lane"));
     assert_non_null(strstr(r->fault.text, "at lock.cu:3"));
     rig_free(r);
+}
+
+static void a_lock_in_a_warp_works_where_lanes_are_independent(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < HW_COUNTOF(worker_counts); w++) {
+        rig *r = rig_new_generated("h100", worker_counts[w], NULL);
+        uint64_t a = rig_alloc(r, 8);
+        rig_shape s = { .grid = { 10 }, .block = { 96 } };
+        assert_int_equal(RUN_TEXT(r, lock, s, a), HW_OK);
+        assert_int_equal(words(a)[1], 960);
+        rig_free(r);
+    }
 }
 
 /* Case C17: thread 5 of block 2 stores out of bounds (or traps) while the others wait. params:
@@ -339,6 +352,7 @@ int main(void)
         cmocka_unit_test(look_back_over_thousands_of_blocks),
         cmocka_unit_test(cooperative_grids_synchronise),
         cmocka_unit_test(a_lock_in_a_warp_is_diagnosed_where_lanes_go_in_step),
+        cmocka_unit_test(a_lock_in_a_warp_works_where_lanes_are_independent),
         cmocka_unit_test(a_fault_before_a_barrier_ends_the_launch),
         cmocka_unit_test(an_endless_loop_can_be_timed_out),
         cmocka_unit_test(a_deadlock_is_told),
