@@ -30,13 +30,23 @@ void hwg_debug_function(hw_gen *g)
     g->di_scope = LLVMDIBuilderCreateFunction(g->di, g->di_file, name, n, "", 0, g->di_file, 0,
                                               type, true, true, 0, LLVMDIFlagZero, true);
     LLVMSetSubprogram(g->fn, g->di_scope);
-    hwg_debug_at(g, 0);
+    LLVMSetCurrentDebugLocation2(g->b, NULL);
 }
 
-void hwg_debug_at(hw_gen *g, uint32_t loc)
+static void at(hw_gen *g, uint32_t loc)
 {
     LLVMSetCurrentDebugLocation2(
         g->b, LLVMDIBuilderCreateDebugLocation(g->cx, loc, 0, g->di_scope, NULL));
+}
+
+/* Only what touches memory can fault, and only calls must say where they are: the rest costs
+ * compile time for nothing. */
+void hwg_debug_at(hw_gen *g, const hw_wir_insn *in)
+{
+    if (hw_wir_ops[in->op].flags & (HW_WF_M | HW_WF_E))
+        at(g, in->loc);
+    else
+        LLVMSetCurrentDebugLocation2(g->b, NULL);
 }
 
 void hwg_debug_end(hw_gen *g)

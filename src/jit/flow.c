@@ -339,7 +339,7 @@ void hwg_terminator(hw_gen *g, const hw_wir_insn *in)
         [HW_W_BR] = end_br,           [HW_W_CBR] = end_cbr,        [HW_W_BRX] = end_brx,
         [HW_W_EXIT] = end_lanes_here, [HW_W_RET] = end_lanes_here, [HW_W_TRAP] = end_trap,
     };
-    hwg_debug_at(g, in->loc);
+    hwg_debug_at(g, in);
     if (goes_back(g)) {
         look_at_stop(g, in->loc);
         hwg_spin(g, in);

@@ -299,8 +299,8 @@ static inline hw_lv b_cast_elem(hw_gen *g, hw_lv a, hw_lt elem) /* bits of each 
 
 /* ---- the line table (debug.c) ---- */
 void hwg_debug_begin(hw_gen *g);
-void hwg_debug_function(hw_gen *g);         /* of g->fn */
-void hwg_debug_at(hw_gen *g, uint32_t loc); /* what is built from here on comes from there */
+void hwg_debug_function(hw_gen *g);                  /* of g->fn */
+void hwg_debug_at(hw_gen *g, const hw_wir_insn *in); /* what is built now comes from it */
 void hwg_debug_end(hw_gen *g);
 
 #endif

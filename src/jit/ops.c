@@ -107,7 +107,7 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in)
 {
     const hw_gen_op *op = &hw_gen_ops[in->op];
     g->in = in;
-    hwg_debug_at(g, in->loc);
+    hwg_debug_at(g, in);
     g->exec = hwg_executing(g, in);
     if (op->lane) {
         if (hwg_wanted(in->dst[0]) && !hwg_affine(g, in))
