@@ -3,7 +3,6 @@
  * One warp's access from --stride, --pattern or --addresses. */
 #include "access.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -56,9 +55,9 @@ static int from_pattern(cli *c, cli_access *a, const char *text)
     return 0;
 }
 
-/* A line's address; *active false for '-'. */
-static int read_line(cli *c, const char *path, unsigned line, const char *text, uint64_t *address,
-                     bool *active)
+/* A lane's address; *active false for '-'. */
+static int read_address(cli *c, const char *path, unsigned line, const char *text,
+                        uint64_t *address, bool *active)
 {
     char *end;
     *active = strcmp(text, "-") != 0;
@@ -74,32 +73,39 @@ static int read_line(cli *c, const char *path, unsigned line, const char *text, 
     return 0;
 }
 
+/* The addresses of one line, which belong to the next lanes. */
+static int from_line(cli *c, cli_access *a, const char *path, unsigned line, char *text,
+                     uint32_t *lane)
+{
+    char *rest;
+    text[strcspn(text, "#")] = 0;
+    for (char *word = strtok_r(text, " \t\r\n,", &rest); word;
+         word = strtok_r(NULL, " \t\r\n,", &rest)) {
+        bool active = false;
+        if (*lane == a->access.lanes)
+            return cli_fail(c, "%s:%u: more addresses than the %" PRIu32 " lanes of %s", path, line,
+                            *lane, a->device->name);
+        int status = read_address(c, path, line, word, &a->address[*lane], &active);
+        if (status)
+            return status;
+        a->access.mask |= active ? UINT64_C(1) << *lane : 0;
+        (*lane)++;
+    }
+    return 0;
+}
+
 static int from_file(cli *c, cli_access *a, const char *path)
 {
-    char text[256];
+    char *text = NULL;
+    size_t size = 0;
+    uint32_t lane = 0;
+    int status = 0;
     FILE *f = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     if (!f)
         return cli_fail(c, "cannot read '%s': %s", path, strerror(errno));
-    uint32_t lane = 0;
-    int status = 0;
-    for (unsigned line = 1; status == 0 && fgets(text, sizeof text, f); line++) {
-        text[strcspn(text, "#\r\n")] = 0;
-        char *from = text, *to = text + strlen(text);
-        while (isspace((unsigned char)*from))
-            from++;
-        while (to > from && isspace((unsigned char)to[-1]))
-            *--to = 0;
-        if (!*from)
-            continue;
-        bool active = false;
-        if (lane == a->access.lanes)
-            status = cli_fail(c, "%s:%u: more addresses than the %" PRIu32 " lanes of %s", path,
-                              line, lane, a->device->name);
-        else
-            status = read_line(c, path, line, from, &a->address[lane], &active);
-        a->access.mask |= active && status == 0 ? UINT64_C(1) << lane : 0;
-        lane++;
-    }
+    for (unsigned line = 1; status == 0 && getline(&text, &size, f) >= 0; line++)
+        status = from_line(c, a, path, line, text, &lane);
+    free(text);
     if (f != stdin)
         fclose(f);
     a->words = path;

@@ -56,9 +56,9 @@ static int64_t number(expr *e)
 
 static int64_t name(expr *e)
 {
-    static const char *const names[] = { "lane", "i", "tid" };
+    static const char *const names[] = { "lane", "laneid", "i", "t", "tid", "threadIdx.x" };
     const char *from = e->at;
-    while (isalnum((unsigned char)*e->at) || *e->at == '_')
+    while (isalnum((unsigned char)*e->at) || *e->at == '_' || *e->at == '.')
         e->at++;
     hw_str word = { from, (size_t)(e->at - from) };
     for (size_t i = 0; i < HW_COUNTOF(names); i++)

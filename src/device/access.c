@@ -394,12 +394,12 @@ static void one_request(counter *c, const hw_device *d, uint32_t first, uint64_t
                                                                        : d->global.sector);
 }
 
-/* What the whole warp touches, whatever the rule. */
+/* What the whole warp touches, whatever the rule. Lines are counted from the sectors, which are few. */
 static void count_touched(const hw_device *d, const hw_access *a, hw_coalesce_result *r)
 {
     set sectors, lines;
     uint64_t mask = part_mask(a, 0, lanes_of(a));
-    uint32_t line = shift_of(d->global.line);
+    uint32_t line = shift_of(d->global.line / 32);
     set_init(&sectors);
     set_init(&lines);
     r->bytes_requested = (uint64_t)__builtin_popcountll(mask) * width_of(a);
@@ -407,11 +407,24 @@ static void count_touched(const hw_device *d, const hw_access *a, hw_coalesce_re
         uint64_t from = a->address[next_lane(&mask)], to = from + width_of(a) - 1;
         for (uint64_t s = from / 32; s <= to / 32; s++)
             set_add(&sectors, s);
-        for (uint64_t l = from >> line; l <= to >> line; l++)
-            set_add(&lines, l);
     }
+    for (uint32_t i = 0; i < sectors.count; i++)
+        set_add(&lines, sectors.key[i] >> line);
     r->sectors = sectors.count;
     r->lines = lines.count;
+}
+
+/* Where a whole warp is one request and nobody asks which transactions, the count of what it touches is the answer. */
+static bool counted_already(const hw_device *d, const hw_access *a, hw_coalesce_result *r)
+{
+    bool whole = d->global.rule == HW_SECTORS32_WARP || d->global.rule == HW_GCN_QUADS_64B;
+    bool sectors = d->global.sector == 32;
+    if (!whole || !(sectors || d->global.sector == d->global.line))
+        return false;
+    r->requests = (a->mask & part_mask(a, 0, lanes_of(a))) != 0;
+    r->transactions = sectors ? r->sectors : r->lines;
+    r->bytes_moved = (uint64_t)r->transactions * d->global.sector;
+    return true;
 }
 
 /* GCN: 16 lanes whose dwords lie in one line go in a clock, other lanes by quads. */
@@ -457,14 +470,15 @@ void hw_coalesce_access(const hw_device *d, const hw_access *a, hw_coalesce_resu
     *r = (hw_coalesce_result){ .requests = 0 };
     counter c = { .access = a, .r = r, .list = list };
     uint32_t count = request_lanes(d, a);
-    for (uint32_t first = 0; first < lanes_of(a); first += count) {
+    count_touched(d, a, r);
+    bool done = !list && counted_already(d, a, r);
+    for (uint32_t first = 0; first < lanes_of(a) && !done; first += count) {
         uint64_t mask = part_mask(a, first, count);
         if (!mask)
             continue;
         one_request(&c, d, first, mask);
         r->requests++;
     }
-    count_touched(d, a, r);
     if (d->global.rule == HW_GCN_QUADS_64B)
         r->address_cycles = address_cycles(d, a);
     r->bytes_used = bytes_used(a);

@@ -137,3 +137,8 @@ $ halfwarp occupancy --html /no/such/folder/x.html
 ...
 halfwarp: cannot write '/no/such/folder/x.html': No such file or directory
 [2]
+$ printf '0 4, 8\n- 0x10 # five\n' > few; halfwarp coalesce --addresses few --json | grep -E 'bytes_(requested|used)'
+  "bytes_requested": 16,
+  "bytes_used": 16,
+$ halfwarp banks --pattern 'threadIdx.x * 2' --json | grep degree
+  "degree": 2,

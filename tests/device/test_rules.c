@@ -606,6 +606,9 @@ static void sectors_are_those_of_a_plain_count(void **state)
             }
             assert_true(served == (ra.access.mask & lanes));
             assert_int_equal(moved, r.bytes_moved);
+            hw_coalesce_result counted;
+            hw_coalesce_access(dev, &ra.access, &counted, NULL);
+            assert_memory_equal(&counted, &r, sizeof r);
             assert_true(r.bytes_used <= r.bytes_requested);
             assert_true(r.bytes_used <= r.bytes_moved);
         }
