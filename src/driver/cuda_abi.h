@@ -264,6 +264,7 @@ typedef enum CUstreamCaptureMode_enum {
 } CUstreamCaptureMode;
 
 #include "cuda_structs.h"
+#include "cuda_array_structs.h"
 #include "cuda_graph_structs.h"
 
 #endif

@@ -255,22 +255,4 @@ typedef struct CUmemPoolProps_st {
     unsigned char reserved[54];
 } CUmemPoolProps;
 
-/* ---- arrays: sizes in elements; a size of 0 is a dimension that is not there ---- */
-typedef struct CUDA_ARRAY_DESCRIPTOR_st {
-    size_t Width, Height;
-    CUarray_format Format;
-    unsigned int NumChannels;
-} CUDA_ARRAY_DESCRIPTOR;
-
-typedef struct CUDA_ARRAY3D_DESCRIPTOR_st {
-    size_t Width, Height, Depth;
-    CUarray_format Format;
-    unsigned int NumChannels, Flags;
-} CUDA_ARRAY3D_DESCRIPTOR;
-
-typedef struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
-    size_t size, alignment;
-    unsigned int reserved[4];
-} CUDA_ARRAY_MEMORY_REQUIREMENTS;
-
 #endif

@@ -160,6 +160,12 @@ void w_cluster_wait(lw *l);
 void w_yield(lw *l);
 void w_unsupported(lw *l);
 
+/* ---- lower_tex.c ---- */
+void w_tex(lw *l);
+void w_tld4(lw *l);
+void w_suld(lw *l);
+void w_sust(lw *l);
+
 /* ---- lower_call.c: functions, parameters, calls ---- */
 void w_call(lw *l);
 /* Registers and areas for the parameters and call-frame variables of l->f, before its body. */
