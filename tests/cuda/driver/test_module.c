@@ -270,23 +270,27 @@ static void managed_before_context(void **state)
     OK(cuLibraryUnload(lib));
 }
 
-/* Only one line for an error, and one for the same error again. */
+/* One line for an error, none for the same error again, and none where the program takes the log. */
 static void told_once(void **state)
 {
     char line[4096] = "", log[100];
     int ends[2], saved = dup(2);
+    CUmodule m;
     const char *text =
         HEAD ".visible .entry told()\n{\n    .reg .b32 %r;\n    wibble.u32 %r, %r;\n}\n";
     (void)state;
     assert_int_equal(pipe(ends), 0);
     dup2(ends[1], 2);
-    CUresult a = load_text(text, log, sizeof log), b = load_text(text, log, sizeof log);
+    CUresult logged = load_text(text, log, sizeof log);
+    CUresult a = cuModuleLoadData(&m, text), b = cuModuleLoadData(&m, text);
     dup2(saved, 2);
     close(ends[1]);
     assert_true(read(ends[0], line, sizeof line - 1) > 0);
     close(ends[0]);
+    assert_int_equal(logged, CUDA_ERROR_INVALID_PTX);
     assert_int_equal(a, CUDA_ERROR_INVALID_PTX);
     assert_int_equal(b, CUDA_ERROR_INVALID_PTX);
+    assert_non_null(strstr(log, "wibble"));
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
     assert_non_null(strstr(line, "wibble"));
 }
