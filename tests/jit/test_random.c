@@ -1,0 +1,716 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * jit: random kernels, as generated code and in the plain interpreter of tests/isa; what they leave
+ * in memory must be the same. Lanes write only what is their own, so that any order will do. Graphs
+ * of blocks are arbitrary; fuel makes every lane end. Warps that fall back to the slow variant go on
+ * in it.
+ *
+ *   test_random [SEED [TRIALS [TIER [CPU]]]] */
+#include "hw_jit.h"
+#include "interp.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    INTS = 8,
+    LONGS = 4,
+    PREDS = 4,
+    IN_BYTES = 1 << 16, /* read only */
+    OWN = 1024,         /* bytes of a thread's own global memory */
+    MOST_THREADS = 256,
+    OUT_BYTES = OWN * MOST_THREADS,
+    LINE_BYTES = MOST_THREADS * 16, /* arrays of one element a thread */
+    SHARED_OWN = 64,
+    SHARED_BYTES = SHARED_OWN * MOST_THREADS,
+    LOCAL_STRIDE = 256,
+    FUEL = 24
+};
+
+static uint64_t rng;
+static uint64_t rnd(void)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+    return rng;
+}
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)((rnd() >> 20) % n);
+}
+
+/* ---- random kernels ---- */
+
+typedef struct maker {
+    hw_wir_module *m;
+    hw_wir_builder b;
+    uint32_t nblocks;
+    uint32_t ints[INTS], longs[LONGS], preds[PREDS], fuel;
+    /* set in the entry, never again */
+    hw_wir_val in, own, line, thread, shared_own, local;
+} maker;
+
+static hw_wir_val int_reg(maker *k)
+{
+    return hw_wir_reg(k->ints[below(INTS)]);
+}
+static hw_wir_val long_reg(maker *k)
+{
+    return hw_wir_reg(k->longs[below(LONGS)]);
+}
+static hw_wir_val pred_reg(maker *k)
+{
+    return hw_wir_reg(k->preds[below(PREDS)]);
+}
+
+static hw_wir_val int_value(maker *k)
+{
+    static const uint32_t nice[] = { 0, 1, 2, 3, 5, 16, 31, 32, 33, 255, 0x7fffffff, 0xfffffff0 };
+    if (below(3))
+        return below(5) ? int_reg(k) : k->thread;
+    return hw_wir_imm(below(3) ? nice[below(HW_COUNTOF(nice))] : (uint32_t)rnd());
+}
+
+static hw_wir_insn *emit(maker *k, hw_wir_op op, hw_wir_type t, hw_wir_val d, uint32_t n,
+                         const hw_wir_val *s)
+{
+    return hw_wir_emit(&k->b, op, t, 1, &d, n, s);
+}
+
+static hw_wir_val op2(maker *k, hw_wir_op op, hw_wir_type t, hw_wir_val a, hw_wir_val b)
+{
+    return hw_wir_op2(&k->b, op, t, a, b);
+}
+
+static void arithmetic(maker *k)
+{
+    static const hw_wir_op ops[] = { HW_W_ADD,   HW_W_ADD,   HW_W_SUB,    HW_W_MUL,     HW_W_AND,
+                                     HW_W_OR,    HW_W_XOR,   HW_W_MIN_S,  HW_W_MAX_U,   HW_W_DIV_U,
+                                     HW_W_DIV_S, HW_W_REM_U, HW_W_REM_S,  HW_W_MULHI_U, HW_W_SHL,
+                                     HW_W_SHR_U, HW_W_SHR_S, HW_W_MULHI_S };
+    hw_wir_op op = ops[below(HW_COUNTOF(ops))];
+    if (below(4)) {
+        emit(k, op, HW_T_I32, int_reg(k), 2, (hw_wir_val[]){ int_value(k), int_value(k) });
+    } else {
+        bool shifts = op == HW_W_SHL || op == HW_W_SHR_U || op == HW_W_SHR_S;
+        emit(k, op, HW_T_I64, long_reg(k), 2,
+             (hw_wir_val[]){ long_reg(k), shifts ? int_value(k) : long_reg(k) });
+    }
+}
+
+/* The thread's number plus something that only running tells, widened. */
+static void wrapping(maker *k)
+{
+    hw_wir_val u = hw_wir_reg(hw_wir_reg_new(&k->b, HW_T_I32, NULL));
+    emit(k, HW_W_LOAD, HW_T_I32, u, 1, (hw_wir_val[]){ k->in })->imm = below(64) * 4;
+    u = op2(k, HW_W_ADD, HW_T_I32, k->thread, u);
+    u = hw_wir_cvt(&k->b, below(2) ? HW_W_SEXT : HW_W_ZEXT, HW_T_I32, HW_T_I64, u);
+    emit(k, HW_W_MOV, HW_T_I64, long_reg(k), 1, &u);
+}
+
+static void other(maker *k)
+{
+    hw_wir_insn *i;
+    switch (below(8)) {
+    case 0:
+        emit(k, HW_W_SELECT, HW_T_I32, int_reg(k), 3,
+             (hw_wir_val[]){ pred_reg(k), int_value(k), int_value(k) });
+        break;
+    case 1:
+        i = emit(k, below(2) ? HW_W_SEXT : HW_W_ZEXT, HW_T_I32, long_reg(k), 1,
+                 (hw_wir_val[]){ int_reg(k) });
+        i->type2 = HW_T_I64;
+        break;
+    case 2:
+        i = emit(k, HW_W_TRUNC, HW_T_I64, int_reg(k), 1, (hw_wir_val[]){ long_reg(k) });
+        i->type2 = HW_T_I32;
+        break;
+    case 3:
+        emit(k, (hw_wir_op[]){ HW_W_AND, HW_W_OR, HW_W_XOR }[below(3)], HW_T_I1, pred_reg(k), 2,
+             (hw_wir_val[]){ pred_reg(k), pred_reg(k) });
+        break;
+    case 4:
+        emit(k, HW_W_MOV, HW_T_I32, int_reg(k), 1, (hw_wir_val[]){ int_value(k) });
+        break;
+    case 5:
+        i = emit(k, HW_W_SREG, HW_T_I32, int_reg(k), 0, NULL);
+        i->imm = (uint64_t[]){ HW_SR_TID_X,   HW_SR_TID_Y,  HW_SR_LANEID,
+                               HW_SR_CTAID_X, HW_SR_NTID_X, HW_SR_WARPID }[below(6)];
+        break;
+    case 6: /* index arithmetic that may wrap */
+        wrapping(k);
+        break;
+    default:
+        emit(k, HW_W_LOP3, HW_T_I32, int_reg(k), 3,
+             (hw_wir_val[]){ int_value(k), int_value(k), int_value(k) })
+            ->imm = rnd() & 255;
+    }
+}
+
+static void compare(maker *k)
+{
+    emit(k, HW_W_ICMP, HW_T_I32, pred_reg(k), 2, (hw_wir_val[]){ int_value(k), int_value(k) })
+        ->cond = (uint8_t)below(10);
+}
+
+/* ---- memory ---- */
+
+/* base + extended(index) * scale, as compilers write it. */
+static hw_wir_val indexed(maker *k, hw_wir_val base, hw_wir_val index, uint32_t scale)
+{
+    hw_wir_val w = hw_wir_cvt(&k->b, below(2) ? HW_W_SEXT : HW_W_ZEXT, HW_T_I32, HW_T_I64, index);
+    if (scale == 4 && below(2))
+        w = hw_wir_op2(&k->b, HW_W_SHL, HW_T_I64, w, hw_wir_imm(2));
+    else
+        w = op2(k, HW_W_MUL, HW_T_I64, w, hw_wir_imm(scale));
+    return op2(k, HW_W_ADD, HW_T_I64, base, w);
+}
+
+static const hw_wir_type element[] = { HW_T_I8, HW_T_I16, HW_T_I32, HW_T_I32, HW_T_F32, HW_T_I64 };
+
+/* A result register for each element; small ones are widened after. */
+static void widen_into_ints(maker *k, hw_wir_type t, const hw_wir_val *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        hw_wir_val d = t == HW_T_I64 ? long_reg(k) : int_reg(k);
+        if (t == HW_T_I8 || t == HW_T_I16)
+            emit(k, below(2) ? HW_W_SEXT : HW_W_ZEXT, t, d, 1, &r[i])->type2 = HW_T_I32;
+        else
+            emit(k, HW_W_MOV, t == HW_T_I64 ? HW_T_I64 : HW_T_I32, d, 1, &r[i]);
+    }
+}
+
+static void load_from(maker *k, hw_wir_val at, hw_wir_space space, uint64_t room)
+{
+    hw_wir_type t = element[below(HW_COUNTOF(element))];
+    uint32_t bytes = hw_wir_bits(t) / 8, n = 1u << below(3);
+    hw_wir_val r[4];
+    while (bytes * n > 16 || bytes * n > room)
+        n /= 2;
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        r[i] = hw_wir_reg(hw_wir_reg_new(&k->b, hw_wir_reg_type(t), NULL));
+    hw_wir_insn *i = hw_wir_emit(&k->b, HW_W_LOAD, t, n, r, 1, &at);
+    i->count = (uint8_t)n;
+    i->space = (uint8_t)space;
+    i->flags |= below(8) ? 0 : HW_I_VOLATILE;
+    i->imm = below((uint32_t)room / (bytes * n)) * bytes * n;
+    widen_into_ints(k, t, r, n);
+}
+
+/* Several words through one address: what is done together must give what each would. */
+static void load_neighbours(maker *k, hw_wir_val at, hw_wir_space space)
+{
+    for (uint32_t n = 2 + below(4), i = 0; i < n; i++) {
+        hw_wir_val d = int_reg(k);
+        hw_wir_insn *in = hw_wir_emit(&k->b, HW_W_LOAD, HW_T_I32, 1, &d, 1, &at);
+        in->space = (uint8_t)space;
+        in->imm = 4 * (below(3) ? i : below(4));
+    }
+}
+
+static hw_wir_val masked(maker *k, hw_wir_val x, uint32_t mask)
+{
+    return op2(k, HW_W_AND, HW_T_I32, x, hw_wir_imm(mask));
+}
+
+static void load(maker *k)
+{
+    hw_wir_val v = int_value(k);
+    switch (below(6)) {
+    case 0: /* anywhere in the input */
+        v = indexed(k, k->in, masked(k, v, 1023), 16);
+        break;
+    case 1:                /* by rows: thread plus something */
+        if (below(3) == 0) /* may go below zero: widened, it wraps */
+            v = op2(k, HW_W_AND, HW_T_I32, op2(k, HW_W_SUB, HW_T_I32, k->thread, hw_wir_imm(3)),
+                    hw_wir_imm(255));
+        v = op2(k, HW_W_ADD, HW_T_I32, k->thread, masked(k, v, 255));
+        v = indexed(k, k->in, v, 4u << below(3));
+        if (below(2)) {
+            load_neighbours(k, v, HW_SPACE_GLOBAL);
+            return;
+        }
+        load_from(k, v, HW_SPACE_GLOBAL, 4);
+        return;
+    case 2:
+        load_from(k, k->own, below(2) ? HW_SPACE_GLOBAL : HW_SPACE_GENERIC, OWN);
+        return;
+    case 3:
+        load_from(k, k->shared_own, HW_SPACE_SHARED, SHARED_OWN);
+        return;
+    case 4:
+        load_from(k, k->local, below(2) ? HW_SPACE_LOCAL : HW_SPACE_GENERIC, LOCAL_STRIDE / 2);
+        return;
+    default: /* a row of the thread's block */
+        v = indexed(k, k->in, masked(k, v, 1023), 16);
+        load_neighbours(k, v, HW_SPACE_GLOBAL);
+        return;
+    }
+    load_from(k, v, below(3) ? HW_SPACE_GLOBAL : HW_SPACE_GENERIC, 16);
+}
+
+static hw_wir_val narrowed(maker *k, hw_wir_type t)
+{
+    if (t == HW_T_I64)
+        return long_reg(k);
+    if (t != HW_T_I8 && t != HW_T_I16)
+        return below(4) ? int_reg(k) : hw_wir_imm(below(100));
+    return hw_wir_cvt(&k->b, HW_W_TRUNC, HW_T_I32, t, int_reg(k));
+}
+
+static void store_to(maker *k, hw_wir_val at, hw_wir_space space, uint64_t room)
+{
+    hw_wir_type t = element[below(HW_COUNTOF(element))];
+    uint32_t bytes = hw_wir_bits(t) / 8, n = 1u << below(3);
+    hw_wir_val s[5] = { at };
+    while (n && (bytes * n > 16 || bytes * n > room))
+        n /= 2;
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        s[1 + i] = narrowed(k, t);
+    hw_wir_insn *i = hw_wir_emit(&k->b, HW_W_STORE, t, 0, NULL, n + 1, s);
+    i->count = (uint8_t)n;
+    i->space = (uint8_t)space;
+    i->flags |= below(8) ? 0 : HW_I_VOLATILE;
+    i->imm = below((uint32_t)room / (bytes * n)) * bytes * n;
+}
+
+static void store(maker *k)
+{
+    switch (below(5)) {
+    case 0: /* own memory, anywhere in it */
+        store_to(k, indexed(k, k->own, masked(k, int_value(k), 31), 16), HW_SPACE_GLOBAL, 16);
+        break;
+    case 1:
+        store_to(k, k->line, HW_SPACE_GLOBAL, 16);
+        break;
+    case 2:
+        store_to(k, k->shared_own, HW_SPACE_SHARED, SHARED_OWN);
+        break;
+    case 3:
+        store_to(k, k->local, below(2) ? HW_SPACE_LOCAL : HW_SPACE_GENERIC, LOCAL_STRIDE / 2);
+        break;
+    default:
+        store_to(k, k->own, HW_SPACE_GENERIC, OWN);
+    }
+}
+
+static void atomic(maker *k)
+{
+    static const uint8_t kinds[] = { HW_ATOM_ADD,  HW_ATOM_MIN_S, HW_ATOM_MAX_U, HW_ATOM_XOR,
+                                     HW_ATOM_EXCH, HW_ATOM_INC,   HW_ATOM_DEC };
+    bool shared = below(2), cas = below(4) == 0;
+    hw_wir_val s[3] = { shared ? k->shared_own : k->own, int_value(k), int_value(k) };
+    hw_wir_val d = int_reg(k);
+    bool red = below(2) && !cas;
+    hw_wir_insn *i =
+        hw_wir_emit(&k->b, red ? HW_W_RED : HW_W_ATOM, HW_T_I32, !red, &d, cas ? 3 : 2, s);
+    i->atom = cas ? HW_ATOM_CAS : kinds[below(HW_COUNTOF(kinds))];
+    i->space = shared ? HW_SPACE_SHARED : HW_SPACE_GLOBAL;
+    i->imm = below(8) * 4;
+}
+
+static void any(maker *k)
+{
+    static void (*const kinds[])(maker *) = { arithmetic, arithmetic, arithmetic, other,
+                                              other,      compare,    compare,    load,
+                                              load,       store,      store,      atomic };
+    k->b.guard = below(7) ? HW_WIR_NONE : pred_reg(k);
+    k->b.guard_negated = below(2);
+    kinds[below(HW_COUNTOF(kinds))](k);
+    k->b.guard = HW_WIR_NONE;
+}
+
+/* ---- graphs ---- */
+
+/* Block 0 enters, 1 ends; others come in pairs: fuel, body. */
+static uint32_t any_target(maker *k, uint32_t from, bool wild)
+{
+    uint32_t pairs = (k->nblocks - 2) / 2, me = from < 2 ? 0 : (from - 2) / 2;
+    uint32_t to = wild || below(8) == 0 ? below(pairs) : me + 1 + below(3);
+    return to < pairs ? 2 + 2 * to : 1;
+}
+
+static void end_block(maker *k, uint32_t at, bool wild)
+{
+    uint32_t t[3] = { any_target(k, at, wild), any_target(k, at, wild), any_target(k, at, wild) };
+    uint32_t what = below(12);
+    if (what == 0) {
+        k->b.guard = pred_reg(k);
+        hw_wir_emit(&k->b, HW_W_EXIT, HW_T_NONE, 0, NULL, 0, NULL);
+        hw_wir_set_targets(&k->b, 1, t);
+        k->b.guard = HW_WIR_NONE;
+    } else if (what == 1) {
+        hw_wir_val x = op2(k, HW_W_REM_U, HW_T_I32, int_reg(k), hw_wir_imm(3));
+        hw_wir_emit(&k->b, HW_W_BRX, HW_T_NONE, 0, NULL, 1, &x);
+        hw_wir_set_targets(&k->b, 3, t);
+    } else if (what < 9) {
+        hw_wir_cbr(&k->b, pred_reg(k), t[0], t[1]);
+    } else {
+        hw_wir_br(&k->b, t[0]);
+    }
+}
+
+static hw_wir_val param(maker *k, hw_wir_type t, uint64_t at)
+{
+    hw_wir_val p = hw_wir_reg(hw_wir_reg_new(&k->b, HW_T_I64, NULL));
+    emit(k, HW_W_PARAM_ADDR, HW_T_I64, p, 0, NULL)->imm = at;
+    hw_wir_val d = hw_wir_reg(hw_wir_reg_new(&k->b, t, NULL));
+    emit(k, HW_W_LOAD, t, d, 1, &p)->space = HW_SPACE_PARAM;
+    return d;
+}
+
+static hw_wir_val sreg(maker *k, hw_wir_sreg s)
+{
+    hw_wir_val d = hw_wir_reg(hw_wir_reg_new(&k->b, HW_T_I32, NULL));
+    emit(k, HW_W_SREG, HW_T_I32, d, 0, NULL)->imm = s;
+    return d;
+}
+
+static void entry(maker *k, bool flat)
+{
+    hw_wir_val x = sreg(k, HW_SR_TID_X);
+    if (!flat) {
+        hw_wir_val y = op2(k, HW_W_MUL, HW_T_I32, sreg(k, HW_SR_TID_Z), sreg(k, HW_SR_NTID_Y));
+        y = op2(k, HW_W_ADD, HW_T_I32, y, sreg(k, HW_SR_TID_Y));
+        y = op2(k, HW_W_MUL, HW_T_I32, y, sreg(k, HW_SR_NTID_X));
+        x = op2(k, HW_W_ADD, HW_T_I32, x, y);
+    }
+    k->thread = x;
+    k->in = param(k, HW_T_I64, 0);
+    k->own = indexed(k, param(k, HW_T_I64, 8), x, OWN);
+    k->line = indexed(k, param(k, HW_T_I64, 16), x, 16);
+    k->shared_own = op2(k, HW_W_MUL, HW_T_I32, x, hw_wir_imm(SHARED_OWN));
+    k->local = hw_wir_reg(hw_wir_reg_new(&k->b, HW_T_I64, NULL));
+    emit(k, HW_W_LOCAL_ADDR, HW_T_I64, k->local, 0, NULL);
+    for (uint32_t i = 0; i < INTS; i++) {
+        hw_wir_val d = hw_wir_reg(k->ints[i]);
+        if (below(2))
+            emit(k, HW_W_LOAD, HW_T_I32, d, 1, (hw_wir_val[]){ k->in })->imm = below(64) * 4;
+        else
+            hw_wir_mov(&k->b, HW_T_I32, d, below(2) ? x : hw_wir_imm(below(64)));
+    }
+    for (uint32_t i = 0; i < LONGS; i++)
+        emit(k, HW_W_SEXT, HW_T_I32, hw_wir_reg(k->longs[i]), 1, (hw_wir_val[]){ int_reg(k) })
+            ->type2 = HW_T_I64;
+    for (uint32_t i = 0; i < PREDS; i++)
+        emit(k, HW_W_ICMP, HW_T_I32, hw_wir_reg(k->preds[i]), 2,
+             (hw_wir_val[]){ int_value(k), int_value(k) })
+            ->cond = (uint8_t)below(10);
+    hw_wir_mov(&k->b, HW_T_I32, hw_wir_reg(k->fuel), hw_wir_imm(FUEL));
+}
+
+/* All registers into the thread's own memory. */
+static void leave(maker *k)
+{
+    for (uint32_t i = 0; i < INTS; i++) {
+        hw_wir_val s[2] = { k->own, hw_wir_reg(k->ints[i]) };
+        hw_wir_insn *in = hw_wir_emit(&k->b, HW_W_STORE, HW_T_I32, 0, NULL, 2, s);
+        in->imm = OWN - 128 + 4 * i;
+        in->space = HW_SPACE_GLOBAL;
+    }
+    for (uint32_t i = 0; i < LONGS; i++) {
+        hw_wir_val s[2] = { k->own, hw_wir_reg(k->longs[i]) };
+        hw_wir_insn *in = hw_wir_emit(&k->b, HW_W_STORE, HW_T_I64, 0, NULL, 2, s);
+        in->imm = OWN - 64 + 8 * i;
+        in->space = HW_SPACE_GLOBAL;
+    }
+}
+
+static void body(maker *k, bool wild, bool barriers, uint32_t at)
+{
+    for (uint32_t n = below(8); n > 0; n--)
+        any(k);
+    if (barriers && below(3) == 0)
+        hw_wir_emit(&k->b, HW_W_BARRIER, HW_T_NONE, 0, NULL, 2,
+                    (hw_wir_val[]){ hw_wir_imm(0), HW_WIR_NONE });
+    if (barriers && below(6) == 0)
+        hw_wir_emit(&k->b, HW_W_YIELD, HW_T_NONE, 0, NULL, 0, NULL);
+    for (uint32_t n = below(3); n > 0; n--)
+        any(k);
+    end_block(k, at, wild);
+}
+
+static hw_wir_module *make(hw_arena *a, bool flat)
+{
+    maker k = { .m = hw_wir_module_new(a), .nblocks = 2 + 2 * (1 + below(8)) };
+    bool wild = below(3) == 0, barriers = below(2);
+    k.b = (hw_wir_builder){ .m = k.m, .function = hw_wir_function_new(k.m, "k", true) };
+    k.m->static_shared_bytes = SHARED_BYTES;
+    k.m->param_bytes = 24;
+    for (uint32_t i = 0; i < INTS; i++)
+        k.ints[i] = hw_wir_reg_new(&k.b, HW_T_I32, NULL);
+    for (uint32_t i = 0; i < LONGS; i++)
+        k.longs[i] = hw_wir_reg_new(&k.b, HW_T_I64, NULL);
+    for (uint32_t i = 0; i < PREDS; i++)
+        k.preds[i] = hw_wir_reg_new(&k.b, HW_T_I1, NULL);
+    k.fuel = hw_wir_reg_new(&k.b, HW_T_I32, NULL);
+    k.m->functions.ptr[0].local_bytes = LOCAL_STRIDE / 2;
+    for (uint32_t b = 0; b < k.nblocks; b++)
+        hw_wir_block_new(&k.b, NULL);
+    k.b.block = 0;
+    entry(&k, flat);
+    hw_wir_br(&k.b, 2);
+    k.b.block = 1;
+    leave(&k);
+    hw_wir_emit(&k.b, HW_W_EXIT, HW_T_NONE, 0, NULL, 0, NULL);
+    for (uint32_t b = 2; b < k.nblocks; b += 2) {
+        k.b.block = b;
+        hw_wir_val f = hw_wir_reg(k.fuel), p = hw_wir_reg(hw_wir_reg_new(&k.b, HW_T_I1, NULL));
+        emit(&k, HW_W_ADD, HW_T_I32, f, 2, (hw_wir_val[]){ f, hw_wir_imm(UINT32_MAX) });
+        emit(&k, HW_W_ICMP, HW_T_I32, p, 2, (hw_wir_val[]){ f, hw_wir_imm(0) })->cond = HW_C_EQ;
+        hw_wir_cbr(&k.b, p, 1, b + 1);
+        k.b.block = b + 1;
+        body(&k, wild, barriers, b + 1);
+    }
+    return k.m;
+}
+
+/* ---- running ---- */
+
+typedef struct world {
+    uint8_t *memory; /* in, out, line, shared, local */
+    size_t bytes;
+    uint64_t params[3];
+    hw_variant v;
+    uint32_t threads;
+} world;
+
+static jmp_buf out;
+
+static void bad_address(hw_frame *f, uint64_t addr, uint32_t bytes, uint32_t loc)
+{
+    (void)f, (void)loc;
+    printf("bad address %llx of %u bytes\n", (unsigned long long)addr, bytes);
+    longjmp(out, 1);
+}
+
+static void fault(hw_frame *f, uint32_t status, uint32_t loc)
+{
+    (void)f, (void)loc;
+    printf("fault %s\n", hw_status_name((hw_status)status));
+    longjmp(out, 1);
+}
+
+static const hw_callbacks callbacks = { .bad_address = bad_address,
+                                        .fault = fault,
+                                        .helpers = hw_jit_helpers };
+
+static uint8_t *out_at(world *w)
+{
+    return w->memory + IN_BYTES;
+}
+static uint8_t *line_at(world *w)
+{
+    return out_at(w) + OUT_BYTES;
+}
+static uint8_t *shared_at(world *w)
+{
+    return line_at(w) + LINE_BYTES;
+}
+static uint8_t *local_at(world *w, uint32_t warp)
+{
+    return shared_at(w) + SHARED_BYTES + (size_t)warp * 32 * LOCAL_STRIDE;
+}
+
+static void choose_shape(world *w)
+{
+    static const uint32_t shapes[][3] = { { 256, 1, 1 }, { 64, 1, 1 }, { 16, 16, 1 }, { 8, 8, 2 },
+                                          { 32, 4, 1 },  { 10, 9, 1 }, { 100, 1, 1 }, { 4, 4, 4 } };
+    memcpy(w->v.block, shapes[below(HW_COUNTOF(shapes))], sizeof w->v.block);
+    w->v.small_grid = true;
+    w->threads = w->v.block[0] * w->v.block[1] * w->v.block[2];
+}
+
+static void new_world(world *w, uint64_t seed)
+{
+    uint64_t keep = rng;
+    rng = seed * 977 + 3;
+    for (size_t i = 0; i < w->bytes; i += 8) {
+        uint64_t x = rnd();
+        if (below(2)) /* small numbers make comparisons go both ways */
+            x &= UINT64_C(0x0000003f0000003f);
+        memcpy(w->memory + i, &x, 8);
+    }
+    for (uint32_t i = 0; i < 64; i += 7) {
+        uint32_t x = i & 1 ? UINT32_MAX - below(100) : INT32_MAX - below(100);
+        memcpy(w->memory + 4 * i, &x, 4);
+    }
+    rng = keep;
+    w->params[0] = (uint64_t)(uintptr_t)w->memory;
+    w->params[1] = (uint64_t)(uintptr_t)out_at(w);
+    w->params[2] = (uint64_t)(uintptr_t)line_at(w);
+}
+
+static void fill(world *w, hw_frame *f, uint32_t warp, uint32_t (*tid)[32])
+{
+    static uint32_t stop;
+    uint32_t left = w->threads - warp * 32;
+    f->lanes = left >= 32 ? UINT32_MAX : (1u << left) - 1;
+    f->params = (uint8_t *)w->params;
+    f->shared = shared_at(w);
+    f->total_shared = SHARED_BYTES;
+    f->local = local_at(w, warp);
+    f->local_stride = LOCAL_STRIDE;
+    f->call = &callbacks;
+    f->range_lo = (uint64_t)(uintptr_t)w->memory;
+    f->range_size = w->bytes;
+    f->nctaid[0] = f->nctaid[1] = f->nctaid[2] = 1;
+    memcpy(f->ntid, w->v.block, sizeof f->ntid);
+    f->warp = warp;
+    f->nwarps = (w->threads + 31) / 32;
+    f->stop = &stop;
+    for (uint32_t l = 0; l < 32; l++) {
+        uint32_t t = warp * 32 + l;
+        tid[0][l] = t % w->v.block[0];
+        tid[1][l] = t / w->v.block[0] % w->v.block[1];
+        tid[2][l] = t / w->v.block[0] / w->v.block[1];
+    }
+    f->tid = &tid[0][0];
+}
+
+typedef struct subject {
+    uint64_t seed;
+    bool flat;
+} subject;
+
+static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
+{
+    const subject *s = ctx;
+    uint64_t keep = rng;
+    rng = s->seed;
+    *m = make(a, s->flat);
+    rng = keep;
+    return hw_wir_verify(*m, d);
+}
+
+static const hw_code *compile(hw_jit *j, subject *s, const hw_variant *v)
+{
+    hw_jit_source source = { .name = "k", .build = build, .ctx = s };
+    memcpy(source.key, s, sizeof *s);
+    hw_arena *a = hw_arena_new();
+    hw_diag *d = hw_diag_new(a);
+    const hw_code *code = NULL;
+    if (hw_jit_get(j, &source, v, &code, d) != HW_OK)
+        printf("%s", hw_diag_text(d, a).ptr);
+    hw_arena_free(a);
+    return code;
+}
+
+static unsigned deopts, suspensions;
+
+static bool run_code(hw_jit *j, subject *s, world *w)
+{
+    static uint32_t tid[3][32];
+    hw_variant slow = w->v;
+    slow.no_shapes = true;
+    const hw_code *code = compile(j, s, &w->v);
+    if (!code || setjmp(out))
+        return false;
+    for (uint32_t warp = 0; warp * 32 < w->threads; warp++) {
+        hw_frame f = { 0 };
+        const hw_code *now = code;
+        fill(w, &f, warp, tid);
+        f.save = aligned_alloc(64, 1 << 20);
+        for (uint32_t r = now->run(&f); r != HW_WARP_DONE; r = now->run(&f)) {
+            if (r == HW_WARP_DEOPT) {
+                deopts++;
+                now = compile(j, s, &slow);
+                if (!now)
+                    return false;
+            } else {
+                suspensions++;
+            }
+        }
+        free(f.save);
+    }
+    return true;
+}
+
+/* One warp after another: waiting for others means nothing to it. */
+static void without_waits(hw_wir_function *f)
+{
+    for (size_t b = 0; b < f->blocks.len; b++)
+        for (size_t i = 0; i < f->blocks.ptr[b].insns.len; i++) {
+            hw_wir_insn *in = &f->blocks.ptr[b].insns.ptr[i];
+            if (in->op != HW_W_BARRIER && in->op != HW_W_YIELD)
+                continue;
+            in->op = HW_W_FENCE;
+            in->nsrc = 0;
+        }
+}
+
+static bool run_reference(subject *s, world *w)
+{
+    hw_arena *a = hw_arena_new();
+    hw_wir_module *m;
+    bool ok = build(s, a, &m, NULL) == HW_OK;
+    without_waits(&m->functions.ptr[0]);
+    for (uint32_t warp = 0; ok && warp * 32 < w->threads; warp++) {
+        uint32_t left = w->threads - warp * 32;
+        interp x = { .m = m,
+                     .params = (const uint8_t *)w->params,
+                     .shared = shared_at(w),
+                     .local = local_at(w, warp),
+                     .local_stride = LOCAL_STRIDE,
+                     .lanes = left >= 32 ? UINT32_MAX : (1u << left) - 1,
+                     .nctaid = { 1, 1, 1 },
+                     .warp = warp };
+        memcpy(x.ntid, w->v.block, sizeof x.ntid);
+        ok = interp_run(&x);
+        if (!ok)
+            printf("reference: %s\n", x.failed);
+    }
+    hw_arena_free(a);
+    return ok;
+}
+
+static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
+{
+    rng = seed;
+    for (int i = 0; i < 8; i++)
+        rnd();
+    uint8_t *ours = malloc(w->bytes);
+    w->v.tier = tier;
+    choose_shape(w);
+    new_world(w, seed);
+    subject s = { rnd(), w->v.block[1] * w->v.block[2] == 1 };
+    bool ok = run_code(j, &s, w);
+    memcpy(ours, w->memory, w->bytes);
+    new_world(w, seed);
+    ok = ok && run_reference(&s, w);
+    for (size_t i = 0; ok && i < w->bytes; i++)
+        if (ours[i] != w->memory[i]) {
+            printf("byte %zu: %02x, reference %02x\n", i, ours[i], w->memory[i]);
+            ok = false;
+        }
+    free(ours);
+    if (!ok)
+        printf("seed %llu failed\n", (unsigned long long)seed);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    unsigned trials = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 0) : 20, failed = 0;
+    world w = { .bytes = IN_BYTES + OUT_BYTES + LINE_BYTES + SHARED_BYTES +
+                         MOST_THREADS * LOCAL_STRIDE };
+    w.memory = mmap(NULL, w.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    hw_jit *j = hw_jit_new(NULL);
+    if (argc > 4)
+        hw_jit_set_cpu(j, argv[4]);
+    alarm(600);
+    for (unsigned i = 0; i < trials; i++)
+        failed += !trial(seed + i, j, &w, argc > 3 ? (uint8_t)atoi(argv[3]) : 1);
+    printf("%u kernels, %u failed; %u suspensions, %u fell back\n", trials, failed, suspensions,
+           deopts);
+    hw_jit_free(j);
+    return failed != 0;
+}
