@@ -6,19 +6,11 @@
  */
 #include "state.h"
 
-typedef struct channel_desc {
-    int x, y, z, w; /* bits */
-    int kind;
-} channel_desc;
+typedef hw_cudaChannelFormatDesc channel_desc;
+typedef hw_array_desc array_desc;
 
-/* CUDA_ARRAY3D_DESCRIPTOR of the driver API. */
-typedef struct array_desc {
-    size_t width, height, depth;
-    int format;
-    unsigned channels, flags;
-} array_desc;
-
-enum { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_NONE };
+enum { KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT };
+enum { INVALID_CHANNEL_DESCRIPTOR = 20 };
 
 static const struct format {
     int driver, kind, bits;
@@ -33,23 +25,21 @@ HW_CUDA(channel_desc, cudaCreateChannelDesc, int x, int y, int z, int w, int kin
     return (channel_desc){ x, y, z, w, kind };
 }
 
-static int to_driver(const channel_desc *c, array_desc *out)
+int hw_format_to_driver(const channel_desc *c, int *format, unsigned *channels)
 {
     const int bits[] = { c->x, c->y, c->z, c->w };
-    out->channels = 0;
-    while (out->channels < 4 && bits[out->channels])
-        out->channels++;
+    *channels = 0;
+    while (*channels < 4 && bits[*channels])
+        ++*channels;
     for (unsigned i = 0; i < 4; i++)
-        if (bits[i] != (i < out->channels ? bits[0] : 0))
+        if (bits[i] != (i < *channels ? bits[0] : 0))
             return hw_cudaErrorInvalidValue;
-    if (out->channels == 0 || out->channels == 3)
-        return 20; /* cudaErrorInvalidChannelDescriptor */
     for (size_t i = 0; i < HW_COUNTOF(formats); i++)
-        if (formats[i].kind == c->kind && formats[i].bits == c->x) {
-            out->format = formats[i].driver;
+        if (formats[i].kind == c->f && formats[i].bits == c->x && *channels != 3) {
+            *format = formats[i].driver;
             return hw_cudaSuccess;
         }
-    return 20;
+    return INVALID_CHANNEL_DESCRIPTOR;
 }
 
 static const struct format *format_of(int driver)
@@ -58,6 +48,18 @@ static const struct format *format_of(int driver)
         if (formats[i].driver == driver)
             return &formats[i];
     return NULL;
+}
+
+int hw_format_from_driver(int format, unsigned channels, channel_desc *out)
+{
+    const struct format *f = format_of(format);
+    int bits[4] = { 0 };
+    if (!f || channels > 4)
+        return hw_cudaErrorNotSupported;
+    for (unsigned i = 0; i < channels; i++)
+        bits[i] = f->bits;
+    *out = (channel_desc){ bits[0], bits[1], bits[2], bits[3], f->kind };
+    return hw_cudaSuccess;
 }
 
 static int array_info(hw_cudaArray_t array, array_desc *out, size_t *element)
@@ -71,27 +73,31 @@ static int array_info(hw_cudaArray_t array, array_desc *out, size_t *element)
     return error;
 }
 
-static int create(hw_cudaArray_t *array, const channel_desc *desc, hw_cudaExtent e, unsigned flags)
+/* levels 0: a plain array. */
+static int create(hw_cudaArray_t *array, const channel_desc *desc, hw_cudaExtent e, unsigned flags,
+                  unsigned levels)
 {
     array_desc d = { e.width, e.height, e.depth, 0, 0, flags };
     if (!array || !desc)
         return hw_cudaErrorInvalidValue;
-    int error = to_driver(desc, &d);
+    int error = hw_format_to_driver(desc, &d.format, &d.channels);
     if (!error)
         error = hw_cudart_enter();
-    return error ? error : hw_cu.array_create(array, &d);
+    if (error)
+        return error;
+    return levels ? hw_cu.mipmap_create(array, &d, levels) : hw_cu.array_create(array, &d);
 }
 
 HW_CUDA(int, cudaMallocArray, hw_cudaArray_t *array, const channel_desc *desc, size_t width,
         size_t height, unsigned flags)
 {
-    return hw_note(create(array, desc, (hw_cudaExtent){ width, height, 0 }, flags));
+    return hw_note(create(array, desc, (hw_cudaExtent){ width, height, 0 }, flags, 0));
 }
 
 HW_CUDA(int, cudaMalloc3DArray, hw_cudaArray_t *array, const channel_desc *desc, hw_cudaExtent e,
         unsigned flags)
 {
-    return hw_note(create(array, desc, e, flags));
+    return hw_note(create(array, desc, e, flags, 0));
 }
 
 HW_CUDA(int, cudaFreeArray, hw_cudaArray_t array)
@@ -100,6 +106,26 @@ HW_CUDA(int, cudaFreeArray, hw_cudaArray_t array)
     return array ? hw_note(hw_cu.array_destroy(array)) : hw_cudaSuccess;
 }
 
+HW_CUDA(int, cudaMallocMipmappedArray, hw_cudaArray_t *array, const channel_desc *desc,
+        hw_cudaExtent e, unsigned levels, unsigned flags)
+{
+    if (!levels)
+        return hw_note(hw_cudaErrorInvalidValue);
+    return hw_note(create(array, desc, e, flags, levels));
+}
+
+HW_CUDA(int, cudaFreeMipmappedArray, hw_cudaArray_t array)
+{
+    HW_CUDA_TRY(hw_cudart_enter());
+    return array ? hw_note(hw_cu.mipmap_destroy(array)) : hw_cudaSuccess;
+}
+
+HW_DRIVER_CALL(cudaGetMipmappedArrayLevel,
+               (hw_cudaArray_t * level, hw_cudaArray_t array, unsigned n),
+               mipmap_level(level, array, n))
+HW_DRIVER_CALL(cudaArrayGetMemoryRequirements, (void *out, hw_cudaArray_t array, int device),
+               array_requirements(out, array, device))
+
 HW_CUDA(int, cudaArrayGetInfo, channel_desc *desc, hw_cudaExtent *e, unsigned *flags,
         hw_cudaArray_t array)
 {
@@ -107,13 +133,8 @@ HW_CUDA(int, cudaArrayGetInfo, channel_desc *desc, hw_cudaExtent *e, unsigned *f
     size_t element;
     HW_CUDA_TRY(hw_cudart_enter());
     HW_CUDA_TRY(array_info(array, &d, &element));
-    const struct format *f = format_of(d.format);
-    if (desc) {
-        int bits[4] = { 0 };
-        for (unsigned i = 0; i < d.channels && i < 4; i++)
-            bits[i] = f->bits;
-        *desc = (channel_desc){ bits[0], bits[1], bits[2], bits[3], f->kind };
-    }
+    if (desc)
+        HW_CUDA_TRY(hw_format_from_driver(d.format, d.channels, desc));
     if (e)
         *e = (hw_cudaExtent){ d.width, d.height, d.depth };
     if (flags)

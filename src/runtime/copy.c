@@ -193,6 +193,58 @@ HW_CUDA(int, cudaMemcpyPeerAsync, void *dst, int to, const void *src, int from, 
     return hw_note(copy_peer(dst, to, src, from, n, stream, true));
 }
 
+/* The driver's form has the contexts where the plain copy has nothing. */
+static int copy_peer_box(const hw_cudaMemcpy3DPeerParms *p, hw_cudaStream_t stream, bool async)
+{
+    hw_copy3d c;
+    if (!p)
+        return hw_cudaErrorInvalidValue;
+    hw_cudaMemcpy3DParms plain = { p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
+                                   p->dstPos,   p->dstPtr, p->extent, hw_cudaMemcpyDefault };
+    int error = hw_copy_params(&plain, &c);
+    if (!error)
+        error = hw_primary_context(p->srcDevice, &c.src_reserved);
+    if (!error)
+        error = hw_primary_context(p->dstDevice, &c.dst_reserved);
+    if (error)
+        return error;
+    return async ? hw_cu.copy_3d_peer_async(&c, stream) : hw_cu.copy_3d_peer(&c);
+}
+
+HW_CUDA(int, cudaMemcpy3DPeer, const hw_cudaMemcpy3DPeerParms *p)
+{
+    return hw_note(copy_peer_box(p, NULL, false));
+}
+
+HW_CUDA(int, cudaMemcpy3DPeer_ptds, const hw_cudaMemcpy3DPeerParms *p)
+{
+    HW_CUDA_TRY(copy_peer_box(p, HW_STREAM_PER_THREAD, true));
+    return hw_note(hw_cu.stream_synchronize(HW_STREAM_PER_THREAD));
+}
+
+HW_CUDA(int, cudaMemcpy3DPeerAsync, const hw_cudaMemcpy3DPeerParms *p, hw_cudaStream_t stream)
+{
+    return hw_note(copy_peer_box(p, stream, true));
+}
+
+HW_PER_THREAD(int, cudaMemcpy3DPeerAsync_ptsz,
+              (const hw_cudaMemcpy3DPeerParms *p, hw_cudaStream_t stream),
+              cudaMemcpy3DPeerAsync(p, hw_per_thread(stream)))
+
+/* ---- batches; the structures are the same in both interfaces ---- */
+
+HW_STREAM_CALL(cudaMemcpyBatchAsync,
+               (void *const *dst, const void *const *src, const size_t *sizes, size_t n,
+                void *attributes, size_t *indices, size_t n_attributes, hw_cudaStream_t stream),
+               copy_batch(dst, src, sizes, n, attributes, indices, n_attributes, stream))
+HW_STREAM_CALL(cudaMemcpy3DBatchAsync,
+               (size_t n, void *list, unsigned long long flags, hw_cudaStream_t stream),
+               copy_3d_batch(n, list, flags, stream))
+HW_STREAM_CALL(cudaMemPrefetchBatchAsync,
+               (void **p, size_t *sizes, size_t n, void *to, size_t *indices, size_t n_to,
+                unsigned long long flags, hw_cudaStream_t stream),
+               prefetch_batch(p, sizes, n, to, indices, n_to, flags, stream))
+
 /* ---- variables ---- */
 
 HW_CUDA(int, cudaGetSymbolAddress, void **p, const void *symbol)

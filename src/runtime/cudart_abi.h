@@ -127,6 +127,54 @@ typedef struct hw_cudaLaunchConfig_t {
     unsigned numAttrs;
 } hw_cudaLaunchConfig_t;
 
+typedef struct hw_cudaChannelFormatDesc {
+    int x, y, z, w; /* bits */
+    int f;
+} hw_cudaChannelFormatDesc;
+
+typedef struct hw_cudaResourceDesc {
+    int resType;
+    union {
+        struct {
+            hw_cudaArray_t array; /* or mipmapped array */
+        } array;
+        struct {
+            void *devPtr;
+            hw_cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            hw_cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes;
+        } pitch2D;
+        struct {
+            int reserved[32];
+        } reserved;
+    } res;
+    unsigned flags; /* absent before 13 */
+} hw_cudaResourceDesc;
+
+enum {
+    hw_cudaResourceTypeArray = 0,
+    hw_cudaResourceTypeMipmappedArray = 1,
+    hw_cudaResourceTypeLinear = 2,
+    hw_cudaResourceTypePitch2D = 3
+};
+
+typedef struct hw_cudaTextureDesc {
+    int addressMode[3];
+    int filterMode, readMode, sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned maxAnisotropy;
+    int mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization, seamlessCubemap;
+} hw_cudaTextureDesc;
+
+enum { hw_cudaReadModeElementType = 0, hw_cudaReadModeNormalizedFloat = 1 };
+
 typedef struct hw_cudaKernelNodeParams {
     void *func;
     hw_dim3 gridDim, blockDim;

@@ -53,6 +53,48 @@ typedef struct hw_launch_config {
     unsigned n_attributes;
 } hw_launch_config;
 
+/* CUDA_ARRAY3D_DESCRIPTOR. */
+typedef struct hw_array_desc {
+    size_t width, height, depth;
+    int format;
+    unsigned channels, flags;
+} hw_array_desc;
+
+/* CUDA_RESOURCE_DESC. */
+typedef struct hw_resource_desc {
+    int type;
+    union {
+        void *array;
+        struct {
+            uint64_t address;
+            int format;
+            unsigned channels;
+            size_t size_bytes; /* or width, height and pitch of a pitched one */
+            size_t height, pitch_bytes;
+        } memory;
+        int reserved[32];
+    };
+    unsigned flags;
+} hw_resource_desc;
+
+/* CUDA_TEXTURE_DESC. */
+typedef struct hw_texture_desc {
+    int address_mode[3], filter_mode;
+    unsigned flags, max_anisotropy;
+    int mipmap_filter_mode;
+    float mipmap_bias, min_mipmap_clamp, max_mipmap_clamp;
+    float border[4];
+    int reserved[12];
+} hw_texture_desc;
+
+enum {
+    HW_TEXTURE_AS_INTEGER = 0x01,
+    HW_TEXTURE_NORMALIZED = 0x02,
+    HW_TEXTURE_SRGB = 0x10,
+    HW_TEXTURE_NO_TRILINEAR = 0x20,
+    HW_TEXTURE_SEAMLESS = 0x40
+};
+
 /* CUDA_KERNEL_NODE_PARAMS_v2. */
 typedef struct hw_kernel_node {
     void *func;

@@ -205,3 +205,9 @@ HW_DRIVER_CALL(cudaMemRangeGetAttribute,
 HW_DRIVER_CALL(cudaMemRangeGetAttributes,
                (void **data, size_t *sizes, int *attributes, size_t count, const void *p, size_t n),
                range_attributes(data, sizes, attributes, count, (uintptr_t)p, n))
+HW_DRIVER_CALL(cudaMemGetDefaultMemPool, (hw_cudaMemPool_t * pool, void *where, int type),
+               default_pool_of(pool, where, type))
+HW_DRIVER_CALL(cudaMemGetMemPool, (hw_cudaMemPool_t * pool, void *where, int type),
+               get_pool_of(pool, where, type))
+HW_DRIVER_CALL(cudaMemSetMemPool, (void *where, int type, hw_cudaMemPool_t pool),
+               set_pool_of(where, type, pool))

@@ -105,6 +105,10 @@ int hw_check_config(hw_dim3 grid, hw_dim3 block);
 /* ---- version.c ---- */
 int hw_runtime_version(void);
 
+/* ---- array.c: element formats in the driver's words, and back ---- */
+int hw_format_to_driver(const hw_cudaChannelFormatDesc *c, int *format, unsigned *channels);
+int hw_format_from_driver(int format, unsigned channels, hw_cudaChannelFormatDesc *out);
+
 /* ---- copy.c ---- */
 bool hw_kind_known(int kind);
 /* The driver's memory type of a copy's two sides. */
