@@ -41,21 +41,26 @@ size_t hw_cu_texel_bytes(CUarray_format format, unsigned channels)
 
 /* ---- making and ending ---- */
 
-static CUresult check_shape(const hw_cu_gpu *g, const CUDA_ARRAY3D_DESCRIPTOR *d)
+/* Which dimensions go together. */
+static bool shape_makes_sense(const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
     bool layered = d->Flags & ARRAY_LAYERED, cube = d->Flags & ARRAY_CUBEMAP;
-    CU_NEED(
-        (d->Flags & ~(unsigned)(ARRAY_LAYERED | ARRAY_SURFACE | ARRAY_CUBEMAP | ARRAY_GATHER)) == 0,
-        NOT_SUPPORTED);
-    CU_NEED(d->Width && (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4),
-            INVALID_VALUE);
-    CU_NEED(!d->Depth || d->Height || layered, INVALID_VALUE);
-    CU_NEED(!layered || d->Depth, INVALID_VALUE);
-    CU_NEED(!cube || (d->Width == d->Height && d->Depth % 6 == 0 && (layered || d->Depth == 6)),
-            INVALID_VALUE);
-    const hw_list *most = layered || cube ? &g->model->textures.tex2d_layered
-                          : d->Depth      ? &g->model->textures.tex3d
-                                          : &g->model->textures.tex2d;
+    if (!d->Width || (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4))
+        return false;
+    if (layered ? !d->Depth : d->Depth && !d->Height)
+        return false;
+    return !cube || (d->Width == d->Height && d->Depth % 6 == 0 && (layered || d->Depth == 6));
+}
+
+static CUresult check_shape(const hw_cu_gpu *g, const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    const unsigned known = ARRAY_LAYERED | ARRAY_SURFACE | ARRAY_CUBEMAP | ARRAY_GATHER;
+    bool stacked = d->Flags & (ARRAY_LAYERED | ARRAY_CUBEMAP);
+    CU_NEED((d->Flags & ~known) == 0, NOT_SUPPORTED);
+    CU_NEED(shape_makes_sense(d), INVALID_VALUE);
+    const hw_list *most = stacked    ? &g->model->textures.tex2d_layered
+                          : d->Depth ? &g->model->textures.tex3d
+                                     : &g->model->textures.tex2d;
     size_t width = d->Height ? most->v[0] : g->model->textures.tex1d;
     CU_NEED(d->Width <= width && d->Height <= most->v[1], INVALID_VALUE);
     CU_NEED(!d->Depth || most->len < 3 || d->Depth <= most->v[2], INVALID_VALUE);

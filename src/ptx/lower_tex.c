@@ -121,6 +121,14 @@ static bool gradients(lw *l, access *a, uint32_t first)
     return true;
 }
 
+/* What follows the place: a level, or derivatives. */
+static bool give_level(lw *l, access *a)
+{
+    if (a->aux & GRAD)
+        return gradients(l, a, 2);
+    return !(a->aux & LEVEL) || give(l, a, l->i->nops > 2 ? &l->i->ops[2] : NULL, PTX_F32);
+}
+
 void w_tex(lw *l)
 {
     access a = { 0 };
@@ -132,15 +140,10 @@ void w_tex(lw *l)
     if (!find_geometry(l, &a))
         return;
     bool integer = is_last_but(l, 0, "s32");
-    a.aux |=
-        (integer ? INTEGER : 0) | (says(l, "level") ? LEVEL : 0) | (says(l, "grad") ? GRAD : 0);
-    if (!give_place(l, &a, &l->i->ops[1], integer ? PTX_S32 : PTX_F32))
-        return;
-    if ((a.aux & LEVEL) && !give(l, &a, l->i->nops > 2 ? &l->i->ops[2] : NULL, PTX_F32))
-        return;
-    if ((a.aux & GRAD) && !gradients(l, &a, 2))
-        return;
-    call_for(l, &a, HW_H_TEX, 4, is_last_but(l, 1, "f32") ? PTX_F32 : PTX_B32);
+    a.aux |= integer ? INTEGER : 0;
+    a.aux |= says(l, "level") ? LEVEL : says(l, "grad") ? GRAD : 0;
+    if (give_place(l, &a, &l->i->ops[1], integer ? PTX_S32 : PTX_F32) && give_level(l, &a))
+        call_for(l, &a, HW_H_TEX, 4, is_last_but(l, 1, "f32") ? PTX_F32 : PTX_B32);
 }
 
 void w_tld4(lw *l)
