@@ -23,4 +23,9 @@ typedef struct interp {
 /* Run the kernel to its end. False: see failed. */
 bool interp_run(interp *x);
 
+/* ---- interp_pure.c ---- */
+u128 interp_mask(unsigned bits);                                /* low ones */
+__int128 interp_sign(u128 v, unsigned bits);                    /* sign-extended */
+bool interp_pure(const hw_wir_insn *i, const u128 *s, u128 *d); /* false: not pure or unknown */
+
 #endif

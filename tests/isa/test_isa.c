@@ -192,22 +192,29 @@ static double unit_of(const char *t, double v)
     return ldexp(1.0, e - 1 - fraction > least ? e - 1 - fraction : least);
 }
 
+typedef struct range {
+    double least, most; /* smallest normal and largest finite value */
+} range;
+
+static range range_of(const char *t)
+{
+    if (is_type(t, "f64"))
+        return (range){ 0x1p-1022, 0x1.fffffffffffffp1023 };
+    return is_type(t, "f16") ? (range){ 0x1p-14, 65504 } : (range){ 0x1p-126, 0x1.fffffep127 };
+}
+
 static bool close_enough(const char *t, double want, double got)
 {
-    double least = is_type(t, "f64") ? 0x1p-1022 : is_type(t, "f16") ? 0x1p-14 : 0x1p-126;
+    range r = range_of(t);
     if (want == got || (isnan(want) && isnan(got)))
         return true;
     if (isnan(want) || isnan(got))
         return false;
-    if (HAS(ftz) && fabs(want) <= least && got == 0)
+    if (HAS(ftz) && fabs(want) <= r.least && got == 0)
         return true;
-    double high = is_type(t, "f64")   ? 0x1.fffffffffffffp1023
-                  : is_type(t, "f16") ? 65504
-                                      : 0x1.fffffep127;
     if (isinf(want) || isinf(got)) /* at the edge of the range */
-        return fabs(want) >= high / 2 && fabs(got) >= high / 2 && signbit(want) == signbit(got);
-    double allowed = lane_now.ulps * unit_of(t, want);
-    return fabs(want - got) <= (allowed > lane_now.absolute ? allowed : lane_now.absolute);
+        return fmin(fabs(want), fabs(got)) >= r.most / 2 && signbit(want) == signbit(got);
+    return fabs(want - got) <= fmax(lane_now.ulps * unit_of(t, want), lane_now.absolute);
 }
 
 static bool same(const char *t, uint64_t want, uint64_t got)
