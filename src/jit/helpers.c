@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Arithmetic too rare or too big to be generated: C functions that code calls for a whole warp. */
-#include "hw_jit.h"
+#include "helpers.h"
 
 #include <math.h>
 
@@ -61,7 +61,7 @@ static uint8_t to_fp8(double v, const fp8_format *t, bool relu)
     return (uint8_t)(sign | (unsigned)(e + t->bias) << t->fraction | m);
 }
 
-static double from_half(uint16_t h)
+double hw_jit_from_half(uint16_t h)
 {
     int e = (h >> 10) & 31;
     double m = h & 0x3ff;
@@ -113,8 +113,8 @@ static void h_fp8(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_
             low = (double)LANE(const float, io->src[1], l);
         } else {
             uint32_t v = LANE(const uint32_t, io->src[0], l);
-            high = from_half((uint16_t)(v >> 16));
-            low = from_half((uint16_t)v);
+            high = hw_jit_from_half((uint16_t)(v >> 16));
+            low = hw_jit_from_half((uint16_t)v);
         }
         LANE(uint16_t, io->dst[0], l) =
             (uint16_t)(to_fp8(low, t, relu) | to_fp8(high, t, relu) << 8);
@@ -124,4 +124,5 @@ static void h_fp8(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_
 hw_helper_fn *const hw_jit_helpers[HW_H_COUNT] = {
     [HW_H_FNS] = h_fns,
     [HW_H_FP8] = h_fp8,
+    [HW_H_MMA] = hw_jit_mma,
 };

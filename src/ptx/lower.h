@@ -73,6 +73,7 @@ hw_wir_val lw_cvt(lw *l, hw_wir_op op, hw_wir_type from, hw_wir_type to, hw_wir_
 hw_wir_val lw_float(lw *l, hw_wir_op op, hw_wir_type t, unsigned n, hw_wir_val a, hw_wir_val b,
                     hw_wir_val c);
 hw_wir_insn *lw_last(lw *l); /* the instruction emitted last */
+hw_wir_type lw_reg_type(const lw *l, uint32_t reg);
 static inline bool lw_has(const lw *l, ptx_mod m)
 {
     return ptx_bag_has(&l->x->mods, m);
@@ -140,6 +141,12 @@ hw_wir_val w_cvta(lw *l, hw_wir_val a, bool to);
 hw_wir_val w_isspacep(lw *l);
 
 /* ---- lower_mem.c ---- */
+typedef struct lw_address {
+    hw_wir_val base; /* I64; in shared memory I32 or I64 */
+    uint64_t offset;
+    hw_wir_space space;
+} lw_address;
+lw_address lw_find_address(lw *l, const ptx_operand *o, ptx_space space);
 void w_ld(lw *l);
 void w_st(lw *l);
 void w_atom(lw *l);
@@ -165,6 +172,15 @@ void w_tex(lw *l);
 void w_tld4(lw *l);
 void w_suld(lw *l);
 void w_sust(lw *l);
+
+/* ---- lower_matrix.c ---- */
+void w_ldmatrix(lw *l);
+void w_stmatrix(lw *l);
+void w_movmatrix(lw *l);
+void w_mma(lw *l);
+void w_wmma_mma(lw *l);
+void w_wmma_load(lw *l);
+void w_wmma_store(lw *l);
 
 /* ---- lower_call.c: functions, parameters, calls ---- */
 void w_call(lw *l);

@@ -2,12 +2,6 @@
  * Memory instructions: ld, st, atom, red, fences, prefetch, cp.async (PTX ISA 9.7.9, 9.7.13). */
 #include "lower.h"
 
-typedef struct address {
-    hw_wir_val base;
-    uint64_t offset;
-    hw_wir_space space;
-} address;
-
 static const uint8_t wir_spaces[] = {
     [PTX_SPACE_NONE] = HW_SPACE_GENERIC,  [PTX_SPACE_PARAM] = HW_SPACE_PARAM,
     [PTX_SPACE_LOCAL] = HW_SPACE_LOCAL,   [PTX_SPACE_SHARED] = HW_SPACE_SHARED,
@@ -24,7 +18,7 @@ static hw_wir_val register_address(lw *l, const ptx_operand *o, hw_wir_space spa
 }
 
 /* A variable named where another space (or none) is said is meant in its own. */
-static void symbol_address(lw *l, const ptx_operand *o, address *a)
+static void symbol_address(lw *l, const ptx_operand *o, lw_address *a)
 {
     const ptx_symbol *s = hw_ptx_resolve(o->symbol);
     if (s->kind != PTX_SYM_FUNCTION && s->space == PTX_SPACE_SHARED) {
@@ -41,9 +35,9 @@ static void symbol_address(lw *l, const ptx_operand *o, address *a)
     a->offset = (uint64_t)o->offset;
 }
 
-static address find_address(lw *l, const ptx_operand *o, ptx_space space)
+lw_address lw_find_address(lw *l, const ptx_operand *o, ptx_space space)
 {
-    address a = { HW_WIR_NONE, 0, wir_spaces[space] };
+    lw_address a = { HW_WIR_NONE, 0, wir_spaces[space] };
     const ptx_operand *base = o->kind == PTX_O_ADDRESS ? &o->items[0] : o;
     if (base->kind == PTX_O_SYMBOL) {
         symbol_address(l, base, &a);
@@ -143,13 +137,13 @@ static void store_to_register(lw *l, const lw_place *p, int64_t at)
 
 /* ---- ld and st ---- */
 
-static bool is_readonly(const lw *l, const address *a)
+static bool is_readonly(const lw *l, const lw_address *a)
 {
     return lw_has(l, PTX_M_nc) || l->x->row->id == PTX_ROW_ldu || a->space == HW_SPACE_CONST ||
            (a->space == HW_SPACE_PARAM && l->f->is_kernel);
 }
 
-static void emit_load(lw *l, const address *a)
+static void emit_load(lw *l, const lw_address *a)
 {
     ptx_type t = l->x->type[0];
     const ptx_operand *d = &l->i->ops[0];
@@ -175,7 +169,7 @@ static void emit_load(lw *l, const address *a)
 }
 
 /* Parameters of a device function that live in memory are its caller's local memory. */
-static void settle_param(const lw *l, const lw_place *p, address *a)
+static void settle_param(const lw *l, const lw_place *p, lw_address *a)
 {
     if (p || (a->space == HW_SPACE_PARAM && !l->f->is_kernel))
         a->space = HW_SPACE_GENERIC;
@@ -188,7 +182,7 @@ void w_ld(lw *l)
         load_from_register(l, p, frame_offset(&l->i->ops[1]));
         return;
     }
-    address a = find_address(l, &l->i->ops[1], l->x->space);
+    lw_address a = lw_find_address(l, &l->i->ops[1], l->x->space);
     settle_param(l, p, &a);
     emit_load(l, &a);
 }
@@ -200,7 +194,7 @@ void w_st(lw *l)
         store_to_register(l, p, frame_offset(&l->i->ops[0]));
         return;
     }
-    address a = find_address(l, &l->i->ops[0], l->x->space);
+    lw_address a = lw_find_address(l, &l->i->ops[0], l->x->space);
     settle_param(l, p, &a);
     hw_wir_val src[9] = { a.base };
     for (unsigned k = 0; k < l->x->vec; k++)
@@ -245,7 +239,7 @@ static hw_wir_atom atom_of(const lw *l)
     return HW_ATOM_ADD;
 }
 
-static void one_atomic(lw *l, const address *a, unsigned k, const ptx_operand *d,
+static void one_atomic(lw *l, const lw_address *a, unsigned k, const ptx_operand *d,
                        const ptx_operand *const *values, unsigned nvalues)
 {
     hw_wir_val src[3] = { a->base }, dst = HW_WIR_NONE;
@@ -274,7 +268,7 @@ void w_atom(lw *l)
     bool has_result = l->x->row->ndest == 1;
     const ptx_operand *o = l->i->ops;
     const ptx_operand *d = has_result ? o++ : NULL;
-    address a = find_address(l, o++, l->x->space);
+    lw_address a = lw_find_address(l, o++, l->x->space);
     unsigned nvalues = l->x->boolop == PTX_M_cas ? 2 : 1;
     const ptx_operand *values[2] = { o, o + 1 };
     for (unsigned k = 0; k < l->x->vec; k++)
@@ -292,14 +286,14 @@ void w_fence(lw *l)
 
 void w_prefetch(lw *l)
 {
-    address a = find_address(l, &l->i->ops[0], l->x->space);
+    lw_address a = lw_find_address(l, &l->i->ops[0], l->x->space);
     hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_PREFETCH, HW_T_I8, 0, NULL, 1, &a.base);
     i->imm = a.offset;
     i->space = (uint8_t)a.space;
     lw_effect(l, i);
 }
 
-static hw_wir_val with_offset(lw *l, const address *a, hw_wir_type t)
+static hw_wir_val with_offset(lw *l, const lw_address *a, hw_wir_type t)
 {
     if (!a->offset)
         return a->base;
@@ -323,8 +317,8 @@ static hw_wir_val copy_bytes(lw *l, uint64_t size)
 /* Completes at once: commit and wait then have nothing to do. */
 void w_cp_async(lw *l)
 {
-    address to = find_address(l, &l->i->ops[0], PTX_SPACE_SHARED);
-    address from = find_address(l, &l->i->ops[1], PTX_SPACE_GLOBAL);
+    lw_address to = lw_find_address(l, &l->i->ops[0], PTX_SPACE_SHARED);
+    lw_address from = lw_find_address(l, &l->i->ops[1], PTX_SPACE_GLOBAL);
     uint64_t size = l->i->ops[2].bits;
     hw_wir_type t = to.base.kind == HW_V_REG
                         ? l->lm->m->functions.ptr[l->b.function].regs.ptr[to.base.reg].type

@@ -36,6 +36,11 @@ hw_wir_insn *lw_last(lw *l)
     return b->insns.len ? &b->insns.ptr[b->insns.len - 1] : NULL;
 }
 
+hw_wir_type lw_reg_type(const lw *l, uint32_t reg)
+{
+    return l->lm->m->functions.ptr[l->b.function].regs.ptr[reg].type;
+}
+
 void lw_effect(lw *l, hw_wir_insn *i)
 {
     i->guard = l->guard;

@@ -82,6 +82,16 @@ enum {
     HW_FP8_FROM_SINGLES, HW_FP8_FROM_HALVES, HW_FP8_TO_HALVES,
     HW_FP8_KIND = 3, HW_FP8_E5M2 = 4 /* else e4m3 */, HW_FP8_RELU = 8
 };
+/* aux of helper MMA, D = A * B + C of an m x k and a k x n matrix: dsts D's registers, srcs A's, B's, C's. Registers hold
+ * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5) or, LINEAR, lane l of R-element fragments
+ * elements l*R .. l*R+R-1 in row order (modulo the matrix's size: wmma's f16 fragments hold it several times). */
+typedef enum hw_mma_type {
+    HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32
+} hw_mma_type;
+enum { HW_MMA_LINEAR = 1, HW_MMA_SATURATE = 2 };
+typedef struct hw_mma { /* a b c d: hw_mma_type; flags: HW_MMA_* */
+    uint8_t m, n, k, a, b, c, d, flags;
+} hw_mma;
 typedef enum hw_wir_cond { /* floats: EQ..GE ordered, EQU..GEU unordered, NUM, NAN */
     HW_C_EQ, HW_C_NE, HW_C_LT_S, HW_C_LE_S, HW_C_GT_S, HW_C_GE_S,
     HW_C_LT_U, HW_C_LE_U, HW_C_GT_U, HW_C_GE_U,

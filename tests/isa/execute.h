@@ -9,7 +9,13 @@
 extern const char *const execute_name;
 /* Zeroed memory that kernels may touch; never freed. */
 void *execute_memory(size_t bytes);
-/* Run blocks 0..n-1. params: the packed parameter space. False after a message. */
-bool execute(hw_wir_module *w, const void *params, unsigned blocks);
+typedef struct execute_job {
+    hw_wir_module *w;
+    const void *params; /* the packed parameter space */
+    unsigned blocks, lanes;
+    const uint64_t *symbols; /* addresses, by symbol of w; NULL: it has none */
+} execute_job;
+/* Run blocks 0..n-1, a warp each. False after a message. */
+bool execute(const execute_job *j);
 
 #endif

@@ -52,9 +52,9 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
     return HW_OK;
 }
 
-static const hw_code *compile(hw_wir_module *w)
+static const hw_code *compile(hw_wir_module *w, unsigned lanes)
 {
-    static const hw_variant variant = { .block = { 32, 1, 1 }, .tier = 1, .small_grid = true };
+    hw_variant variant = { .block = { lanes, 1, 1 }, .tier = 1, .small_grid = true };
     hw_jit_source s = { .name = "case", .build = build, .ctx = w };
     number++;
     memcpy(s.key, &number, sizeof number);
@@ -69,43 +69,65 @@ static const hw_code *compile(hw_wir_module *w)
     return NULL;
 }
 
-bool execute(hw_wir_module *w, const void *params, unsigned blocks)
+/* One warp under the mode of floats that its code expects. */
+static bool run_warp(const hw_code *code, hw_frame *f)
+{
+    unsigned old = _mm_getcsr();
+    if (setjmp(out)) {
+        _mm_setcsr(old);
+        return false;
+    }
+    if (code->flush_all)
+        _mm_setcsr(old | 0x8040);
+    uint32_t end;
+    do
+        end = code->run(f);
+    while (end == HW_WARP_YIELD || end == HW_WARP_BARRIER); /* the only warp waits for nobody */
+    _mm_setcsr(old);
+    if (end != HW_WARP_DONE)
+        printf("the warp did not end\n");
+    return end == HW_WARP_DONE;
+}
+
+enum { SHARED = 1 << 16, LOCAL = 1 << 14 };
+
+bool execute(const execute_job *j)
 {
     static uint32_t stop, tid[3][32];
     static _Alignas(64) uint8_t save[1 << 16], stack[1 << 16];
-    static uint8_t shared[1 << 16];
-    const hw_code *code = compile(w);
+    static uint8_t *shared, *local;
+    const hw_code *code = compile(j->w, j->lanes);
     if (!code)
         return false;
+    if (!shared) {
+        shared = execute_memory(SHARED);
+        local = execute_memory(32 * LOCAL);
+    }
     for (uint32_t l = 0; l < 32; l++)
         tid[0][l] = l;
-    hw_frame f = { .params = (uint8_t *)(uintptr_t)params,
+    hw_frame f = { .params = (uint8_t *)(uintptr_t)j->params,
                    .shared = shared,
+                   .local = local,
+                   .local_stride = LOCAL,
+                   .symbols = j->symbols,
                    .save = save,
                    .stack = stack,
                    .call = &callbacks,
                    .range_lo = (uint64_t)(uintptr_t)memory,
                    .range_size = ARENA,
-                   .nctaid = { blocks, 1, 1 },
-                   .ntid = { 32, 1, 1 },
+                   .nctaid = { j->blocks, 1, 1 },
+                   .ntid = { j->lanes, 1, 1 },
                    .nwarps = 1,
+                   .dynamic_shared = SHARED / 2,
+                   .total_shared = SHARED,
                    .tid = tid[0],
                    .stop = &stop };
-    if (setjmp(out))
-        return false;
-    for (unsigned k = 0; k < blocks; k++) {
+    for (unsigned k = 0; k < j->blocks; k++) {
         f.ctaid[0] = k;
-        f.lanes = UINT32_MAX;
+        f.lanes = j->lanes >= 32 ? UINT32_MAX : (UINT32_C(1) << j->lanes) - 1;
         f.resume = 0;
-        unsigned old = _mm_getcsr();
-        if (code->flush_all)
-            _mm_setcsr(old | 0x8040);
-        uint32_t end = code->run(&f);
-        _mm_setcsr(old);
-        if (end != HW_WARP_DONE) {
-            printf("the warp did not end\n");
+        if (!run_warp(code, &f))
             return false;
-        }
     }
     return true;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Runs one warp of a PTX kernel (.param .u64 in, .param .u64 out) in the interpreter:
+ * Runs one warp of a PTX kernel with parameters (in, out) or (out), addresses:
  * run_ptx FILE KERNEL LANES IN_HEX OUT_BYTES prints the output buffer as hexadecimal bytes. */
+#include "execute.h"
 #include "hw_ptx.h"
-#include "interp.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { SHARED = 65536, LOCAL = 65536 };
 
 static int fail(const char *stage, hw_diag *d, hw_arena *a)
 {
@@ -26,11 +24,12 @@ static size_t read_hex(const char *hex, uint8_t *out)
     return n;
 }
 
-static void place_variables(hw_arena *a, const hw_ptx_module *m, uint64_t *addresses)
+static void place_variables(const hw_ptx_module *m, uint64_t *addresses)
 {
     for (uint32_t k = 0; k < m->nvariables; k++) {
         const hw_ptx_variable *v = &m->variables[k];
-        uint8_t *bytes = hw_arena_alloc_aligned(a, v->size + 16, v->align > 16 ? v->align : 16);
+        uint8_t *bytes = execute_memory(v->size + 16);
+        HW_CHECK(bytes != NULL);
         if (v->init)
             memcpy(bytes, v->init, v->init_bytes);
         addresses[k] = (uint64_t)(uintptr_t)bytes;
@@ -44,29 +43,23 @@ static void place_variables(hw_arena *a, const hw_ptx_module *m, uint64_t *addre
         }
 }
 
-static int run(hw_arena *a, const hw_ptx_module *m, const hw_wir_module *w, unsigned lanes,
+static int run(hw_arena *a, const hw_ptx_module *m, hw_wir_module *w, bool has_in, unsigned lanes,
                const char *in_hex, size_t out_bytes)
 {
-    uint8_t *in = hw_arena_alloc(a, strlen(in_hex) + 4096),
-            *out = hw_arena_alloc(a, out_bytes + 64);
+    uint8_t *in = execute_memory(strlen(in_hex) + 4096), *out = execute_memory(out_bytes + 64);
+    uint64_t *params = execute_memory(2 * sizeof *params);
     uint64_t *addresses = HW_NEW_N(a, uint64_t, m->nvariables + 1);
-    read_hex(in_hex, in);
-    place_variables(a, m, addresses);
-    uint64_t params[2] = { (uint64_t)(uintptr_t)in, (uint64_t)(uintptr_t)out };
-    interp x = { .m = w,
-                 .params = (const uint8_t *)params,
-                 .shared = hw_arena_alloc(a, SHARED),
-                 .local = hw_arena_alloc(a, (size_t)LOCAL * 32),
-                 .local_stride = LOCAL,
-                 .lanes = lanes >= 32 ? UINT32_MAX : (UINT32_C(1) << lanes) - 1,
-                 .ntid = { lanes, 1, 1 },
-                 .nctaid = { 1, 1, 1 } };
-    for (size_t k = 0; k < w->symbols.len && k < HW_COUNTOF(x.symbols); k++)
-        x.symbols[k] = addresses[w->symbols.ptr[k].external_id];
-    if (!interp_run(&x)) {
-        printf("interpreter: %s\n", x.failed);
+    uint64_t *symbols = HW_NEW_N(a, uint64_t, w->symbols.len + 1);
+    if (!in || !out || !params)
         return 1;
-    }
+    read_hex(in_hex, in);
+    place_variables(m, addresses);
+    params[0] = (uint64_t)(uintptr_t)(has_in ? in : out);
+    params[1] = (uint64_t)(uintptr_t)out;
+    for (size_t k = 0; k < w->symbols.len; k++)
+        symbols[k] = addresses[w->symbols.ptr[k].external_id];
+    if (!execute(&(execute_job){ w, params, 1, lanes, symbols }))
+        return 1;
     for (size_t k = 0; k < out_bytes; k++)
         printf("%02x", out[k]);
     printf("\n");
@@ -93,7 +86,8 @@ int main(int argc, char **argv)
     }
     if (hw_ptx_lower(a, m, k, &w, d) != HW_OK || hw_wir_verify(w, d) != HW_OK)
         return fail("not lowered", d, a);
-    int r = run(a, m, w, (unsigned)strtoul(argv[3], NULL, 10), argv[4], strtoul(argv[5], NULL, 10));
+    int r = run(a, m, w, m->kernels[k].nparams > 1, (unsigned)strtoul(argv[3], NULL, 10), argv[4],
+                strtoul(argv[5], NULL, 10));
     hw_arena_free(a);
     return r;
 }

@@ -346,7 +346,7 @@ static bool run_case(const lane_case *c, const batch *b)
     hw_wir_module *w = NULL;
     b->params[0] = (uint64_t)(uintptr_t)b->in;
     b->params[1] = (uint64_t)(uintptr_t)b->out;
-    bool ok = build(a, c, &w) && execute(w, b->params, b->lanes / 32);
+    bool ok = build(a, c, &w) && execute(&(execute_job){ w, b->params, b->lanes / 32, 32, NULL });
     hw_arena_free(a);
     if (!ok) {
         printf("FAILED %s\n", c->insn);

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix instructions (PTX ISA 9.7.14): ldmatrix, stmatrix, movmatrix, mma and wmma.
+ *
+ * Products are a helper's (MMA). wmma's fragments are opaque in PTX, so each lane simply holds a run
+ * of consecutive elements in row order: lane l of fragments of P elements has l*P.. (modulo the
+ * matrix's size, since f16 operands hold it more than once); loading them is plain addressing. */
+#include "lower.h"
+
+static hw_wir_val i32(lw *l, hw_wir_op op, hw_wir_val a, uint64_t b)
+{
+    return hw_wir_op2(&l->b, op, HW_T_I32, a, hw_wir_imm(b));
+}
+
+static hw_wir_val add(lw *l, hw_wir_type t, hw_wir_val a, hw_wir_val b)
+{
+    return hw_wir_op2(&l->b, HW_W_ADD, t, a, b);
+}
+
+/* An operand that is a fragment: {r0, r1 ...} or one register. */
+static uint32_t parts(const ptx_operand *o)
+{
+    return o->kind == PTX_O_VECTOR ? o->nitems : 1;
+}
+
+static const ptx_operand *part(const ptx_operand *o, uint32_t k)
+{
+    return o->kind == PTX_O_VECTOR ? &o->items[k] : o;
+}
+
+static bool operands_are(lw *l, uint32_t least, uint32_t most)
+{
+    if (l->i->nops >= least && l->i->nops <= most)
+        return true;
+    lw_fail(l, "%u operands where %u are expected", l->i->nops, least);
+    return false;
+}
+
+static bool is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+{
+    bool fits = parts(o) == n;
+    for (uint32_t k = 0; fits && k < n; k++) {
+        const ptx_operand *p = part(o, k);
+        fits = p->kind == PTX_O_REG && ptx_types[l->f->regs.ptr[p->reg].type].bits == bits;
+    }
+    if (!fits)
+        lw_fail(l, "a fragment of %u registers of %u bits is expected", n, bits);
+    return fits;
+}
+
+/* ---- 8 x 8 matrices of 16 bits: lanes exchange row addresses ---- */
+
+typedef struct row_address {
+    hw_wir_val base; /* I32 offset in shared memory, or I64 */
+    hw_wir_type type;
+    hw_wir_space space;
+} row_address;
+
+static hw_wir_val shuffle(lw *l, hw_wir_val v, hw_wir_val lane)
+{
+    hw_wir_val d[2] = { lw_temp(l, HW_T_I32), HW_WIR_NONE };
+    hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_SHFL, HW_T_I32, 2, d, 4,
+                                 (hw_wir_val[]){ v, lane, hw_wir_imm(31), hw_wir_imm(UINT32_MAX) });
+    i->imm = HW_SHFL_IDX;
+    lw_effect(l, i);
+    return d[0];
+}
+
+static hw_wir_val shuffle_address(lw *l, const row_address *a, hw_wir_val lane)
+{
+    if (a->type == HW_T_I32)
+        return shuffle(l, a->base, lane);
+    hw_wir_val low = shuffle(l, lw_part(l, a->base, HW_T_I64, 0, HW_T_I32), lane);
+    hw_wir_val high = shuffle(l, lw_part(l, a->base, HW_T_I64, 32, HW_T_I32), lane);
+    high = hw_wir_op2(&l->b, HW_W_SHL, HW_T_I64, lw_fit(l, high, HW_T_I32, HW_T_I64, false),
+                      hw_wir_imm(32));
+    return hw_wir_op2(&l->b, HW_W_OR, HW_T_I64, high, lw_fit(l, low, HW_T_I32, HW_T_I64, false));
+}
+
+static row_address row_of(lw *l, const ptx_operand *o)
+{
+    lw_address a = lw_find_address(l, o, l->x->space);
+    row_address r = { a.base, HW_T_I64, a.space };
+    if (a.space == HW_SPACE_SHARED) {
+        r.type = HW_T_I32;
+        r.base = a.base.kind == HW_V_REG && lw_reg_type(l, a.base.reg) == HW_T_I64
+                     ? lw_fit(l, a.base, HW_T_I64, HW_T_I32, false)
+                     : a.base;
+    }
+    if (a.offset)
+        r.base = add(l, r.type, r.base, lw_const(r.type, a.offset));
+    return r;
+}
+
+static hw_wir_insn *access(lw *l, hw_wir_op op, hw_wir_type t, const row_address *r, hw_wir_val at,
+                           hw_wir_val v)
+{
+    hw_wir_insn *i = op == HW_W_LOAD
+                         ? hw_wir_emit(&l->b, op, t, 1, &v, 1, &at)
+                         : hw_wir_emit(&l->b, op, t, 0, NULL, 2, (hw_wir_val[]){ at, v });
+    i->space = (uint8_t)r->space;
+    lw_effect(l, i);
+    return i;
+}
+
+/* Where element e (0, 1) of matrix k stands that this lane holds: row and byte within it. */
+static hw_wir_val element_address(lw *l, const row_address *r, uint32_t k, unsigned e, bool trans)
+{
+    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID);
+    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2), in_group = i32(l, HW_W_AND, lane, 3), row, at;
+    if (trans) {
+        row = i32(l, HW_W_ADD, i32(l, HW_W_SHL, in_group, 1), 8 * k + e);
+        at = i32(l, HW_W_SHL, group, 1);
+    } else {
+        row = i32(l, HW_W_ADD, group, 8 * k);
+        at = i32(l, HW_W_ADD, i32(l, HW_W_SHL, in_group, 2), 2 * e);
+    }
+    return add(l, r->type, shuffle_address(l, r, row), lw_fit(l, at, HW_T_I32, r->type, false));
+}
+
+static hw_wir_val pair(lw *l, hw_wir_val low, hw_wir_val high)
+{
+    high = i32(l, HW_W_SHL, lw_fit(l, high, HW_T_I16, HW_T_I32, false), 16);
+    return hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, lw_fit(l, low, HW_T_I16, HW_T_I32, false), high);
+}
+
+static uint32_t matrices(const lw *l)
+{
+    return lw_has(l, PTX_M_x4) ? 4 : lw_has(l, PTX_M_x2) ? 2 : 1;
+}
+
+void w_ldmatrix(lw *l)
+{
+    bool trans = lw_has(l, PTX_M_trans);
+    if (!operands_are(l, 2, 2) || !is_fragment(l, &l->i->ops[0], matrices(l), 32))
+        return;
+    row_address r = row_of(l, &l->i->ops[1]);
+    hw_wir_val v[4];
+    for (uint32_t k = 0; k < matrices(l); k++) {
+        hw_wir_val half[2];
+        v[k] = lw_temp(l, HW_T_I32);
+        if (!trans) {
+            access(l, HW_W_LOAD, HW_T_I32, &r, element_address(l, &r, k, 0, false), v[k]);
+            continue;
+        }
+        for (unsigned e = 0; e < 2; e++) {
+            half[e] = lw_temp(l, HW_T_I16);
+            access(l, HW_W_LOAD, HW_T_I16, &r, element_address(l, &r, k, e, true), half[e]);
+        }
+        v[k] = pair(l, half[0], half[1]);
+    }
+    for (uint32_t k = 0; k < matrices(l); k++) /* after all: the address may be a result */
+        lw_set(l, part(&l->i->ops[0], k), PTX_B32, v[k]);
+}
+
+void w_stmatrix(lw *l)
+{
+    bool trans = lw_has(l, PTX_M_trans);
+    if (!operands_are(l, 2, 2) || !is_fragment(l, &l->i->ops[1], matrices(l), 32))
+        return;
+    row_address r = row_of(l, &l->i->ops[0]);
+    for (uint32_t k = 0; k < matrices(l); k++) {
+        hw_wir_val v = lw_read(l, part(&l->i->ops[1], k), PTX_B32);
+        if (!trans)
+            access(l, HW_W_STORE, HW_T_I32, &r, element_address(l, &r, k, 0, false), v);
+        for (unsigned e = 0; trans && e < 2; e++)
+            access(l, HW_W_STORE, HW_T_I16, &r, element_address(l, &r, k, e, true),
+                   lw_part(l, v, HW_T_I32, 16 * e, HW_T_I16));
+    }
+}
+
+/* Transposes an 8 x 8 matrix held by the warp. */
+void w_movmatrix(lw *l)
+{
+    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID), half[2];
+    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2), in_group = i32(l, HW_W_AND, lane, 3);
+    hw_wir_val from = i32(l, HW_W_SHL, in_group, 3), v = lw_source(l, 0);
+    from = add(l, HW_T_I32, from, i32(l, HW_W_SHR_U, group, 1));
+    hw_wir_val which = i32(l, HW_W_SHL, i32(l, HW_W_AND, group, 1), 4);
+    for (unsigned e = 0; e < 2; e++) {
+        half[e] = shuffle(l, v, e ? i32(l, HW_W_ADD, from, 4) : from);
+        half[e] = hw_wir_op2(&l->b, HW_W_SHR_U, HW_T_I32, half[e], which);
+        half[e] = lw_fit(l, half[e], HW_T_I32, HW_T_I16, false);
+    }
+    lw_result(l, pair(l, half[0], half[1]));
+}
+
+/* ---- products ---- */
+
+/* clang-format off */
+static const struct {
+    uint8_t mod, m, n, k;
+} shapes[] = {
+    { PTX_M_m16n8k4, 16, 8, 4 },    { PTX_M_m16n8k8, 16, 8, 8 },    { PTX_M_m16n8k16, 16, 8, 16 },
+    { PTX_M_m16n8k32, 16, 8, 32 },  { PTX_M_m8n8k4, 8, 8, 4 },      { PTX_M_m8n8k16, 8, 8, 16 },
+    { PTX_M_m16n16k16, 16, 16, 16 }, { PTX_M_m32n8k16, 32, 8, 16 }, { PTX_M_m8n32k16, 8, 32, 16 },
+    { PTX_M_m16n16k8, 16, 16, 8 },
+};
+static const struct {
+    uint8_t type, mma, bits;
+} elements[] = {
+    { PTX_F16, HW_MMA_F16, 16 }, { PTX_BF16, HW_MMA_BF16, 16 }, { PTX_TF32, HW_MMA_TF32, 32 },
+    { PTX_F32, HW_MMA_F32, 32 }, { PTX_F64, HW_MMA_F64, 64 },   { PTX_S8, HW_MMA_S8, 8 },
+    { PTX_U8, HW_MMA_U8, 8 },    { PTX_S32, HW_MMA_S32, 32 },
+};
+/* clang-format on */
+
+static hw_mma shape_of(const lw *l)
+{
+    for (size_t k = 0; k < HW_COUNTOF(shapes); k++)
+        if (lw_has(l, shapes[k].mod))
+            return (hw_mma){ .m = shapes[k].m, .n = shapes[k].n, .k = shapes[k].k };
+    return (hw_mma){ 0 };
+}
+
+static uint8_t mma_type(uint8_t t)
+{
+    for (size_t k = 0; k < HW_COUNTOF(elements); k++)
+        if (elements[k].type == t)
+            return elements[k].mma;
+    return HW_MMA_F16;
+}
+
+static unsigned element_bits(uint8_t t)
+{
+    for (size_t k = 0; k < HW_COUNTOF(elements); k++)
+        if (elements[k].type == t)
+            return elements[k].bits;
+    return 0;
+}
+
+/* Registers of a fragment: see helper MMA. */
+static uint32_t fragment_size(const lw *l, uint32_t count, uint8_t type, bool is_factor)
+{
+    bool wmma = hw_str_is(l->i->opcode, "wmma");
+    unsigned bits = element_bits(type), in_register = bits == 64 ? 1 : 32 / bits;
+    return wmma && type == PTX_F16 && is_factor ? 8 : count / 32 / in_register;
+}
+
+static bool add_fragment(lw *l, const ptx_operand *o, uint32_t n, uint8_t type, hw_wir_val *list,
+                         uint32_t *len)
+{
+    if (!is_fragment(l, o, n, type == PTX_F64 ? 64 : 32))
+        return false;
+    for (uint32_t k = 0; k < n; k++)
+        list[(*len)++] = hw_wir_reg(part(o, k)->reg);
+    return true;
+}
+
+static void product(lw *l, hw_mma x, const uint8_t t[4])
+{
+    const ptx_operand *o = l->i->ops;
+    hw_wir_val src[32], dst[8];
+    uint32_t ns = 0, nd = 0, mk = (uint32_t)x.m * x.k, kn = (uint32_t)x.k * x.n,
+             mn = (uint32_t)x.m * x.n;
+    if (!operands_are(l, 4, 4) ||
+        !add_fragment(l, &o[0], fragment_size(l, mn, t[0], false), t[0], dst, &nd) ||
+        !add_fragment(l, &o[1], fragment_size(l, mk, t[1], true), t[1], src, &ns) ||
+        !add_fragment(l, &o[2], fragment_size(l, kn, t[2], true), t[2], src, &ns) ||
+        !add_fragment(l, &o[3], fragment_size(l, mn, t[3], false), t[3], src, &ns))
+        return;
+    x.d = mma_type(t[0]);
+    x.a = mma_type(t[1]);
+    x.b = mma_type(t[2]);
+    x.c = mma_type(t[3]);
+    x.flags |= lw_has(l, PTX_M_satfinite) ? HW_MMA_SATURATE : 0;
+    hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, dst, ns, src);
+    i->imm = HW_H_MMA;
+    memcpy(&i->aux, &x, sizeof x); /* of 8 bytes both */
+    lw_effect(l, i);
+}
+
+void w_mma(lw *l)
+{
+    product(l, shape_of(l), l->x->type);
+}
+
+/* wmma.mma of halves names the types of D and C only. */
+void w_wmma_mma(lw *l)
+{
+    hw_mma x = shape_of(l);
+    x.flags = HW_MMA_LINEAR;
+    uint8_t halves[4] = { l->x->type[0], PTX_F16, PTX_F16, l->x->type[1] };
+    product(l, x, l->x->ntypes == 2 ? halves : l->x->type);
+}
+
+/* ---- wmma.load and wmma.store ---- */
+
+typedef struct tile {
+    uint32_t rows, cols, in_lane; /* elements of a lane */
+    unsigned bits;
+    bool by_rows;      /* .row: in memory too */
+    row_address at;    /* of the lane's first element */
+    hw_wir_val stride; /* bytes between rows (by_rows) or columns */
+} tile;
+
+static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_operand *stride)
+{
+    hw_mma x = shape_of(l);
+    bool a = lw_has(l, PTX_M_a), b = lw_has(l, PTX_M_b);
+    uint8_t type = l->x->type[0];
+    t->rows = b ? x.k : x.m;
+    t->cols = a ? x.k : x.n;
+    t->bits = element_bits(type);
+    t->by_rows = lw_has(l, PTX_M_row);
+    uint32_t n = fragment_size(l, t->rows * t->cols, type, a || b);
+    if (!is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
+        return false;
+    t->in_lane = n * (t->bits == 64 ? 1 : 32 / t->bits);
+    t->stride = stride ? lw_read(l, stride, PTX_U32) : hw_wir_imm(t->by_rows ? t->cols : t->rows);
+    t->stride = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, t->stride, hw_wir_imm(t->bits / 8));
+    return true;
+}
+
+/* t->at: the address of the first element that this lane holds. */
+static void start(lw *l, tile *t, const ptx_operand *address)
+{
+    t->at = row_of(l, address);
+    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID);
+    hw_wir_val first = i32(l, HW_W_MUL, lane, t->in_lane);
+    first = i32(l, HW_W_AND, first, t->rows * t->cols - 1);
+    hw_wir_val row = i32(l, HW_W_DIV_U, first, t->cols), col = i32(l, HW_W_REM_U, first, t->cols);
+    hw_wir_val major = t->by_rows ? row : col, minor = t->by_rows ? col : row;
+    hw_wir_val bytes = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, major, t->stride);
+    bytes = add(l, HW_T_I32, bytes, i32(l, HW_W_MUL, minor, t->bits / 8));
+    t->at.base = add(l, t->at.type, t->at.base, lw_fit(l, bytes, HW_T_I32, t->at.type, true));
+}
+
+/* The address of the lane's element e: a run of rows' ends. */
+static hw_wir_val element(lw *l, const tile *t, uint32_t e)
+{
+    uint32_t row = t->in_lane <= t->cols ? 0 : e / t->cols,
+             col = t->in_lane <= t->cols ? e : e % t->cols;
+    uint32_t major = t->by_rows ? row : col, minor = t->by_rows ? col : row;
+    hw_wir_val bytes = i32(l, HW_W_MUL, t->stride, major);
+    bytes = i32(l, HW_W_ADD, bytes, minor * t->bits / 8);
+    return add(l, t->at.type, t->at.base, lw_fit(l, bytes, HW_T_I32, t->at.type, true));
+}
+
+static hw_wir_type int_type(unsigned bits)
+{
+    return bits == 8 ? HW_T_I8 : bits == 16 ? HW_T_I16 : bits == 32 ? HW_T_I32 : HW_T_I64;
+}
+
+void w_wmma_load(lw *l)
+{
+    tile t = { 0 };
+    const ptx_operand *o = l->i->ops;
+    if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[0], l->i->nops > 2 ? &o[2] : NULL))
+        return;
+    start(l, &t, &o[1]);
+    hw_wir_type small = int_type(t.bits), whole = t.bits == 64 ? HW_T_I64 : HW_T_I32;
+    uint32_t n = t.bits == 64 ? 1 : 32 / t.bits;
+    hw_wir_val r[8];
+    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++) {
+        bool at_once = n == 1 || t.by_rows;
+        r[k] = lw_temp(l, whole);
+        if (at_once)
+            access(l, HW_W_LOAD, whole, &t.at, element(l, &t, k * n), r[k]);
+        for (uint32_t e = 0; !at_once && e < n; e++) {
+            hw_wir_val v = lw_temp(l, small);
+            access(l, HW_W_LOAD, small, &t.at, element(l, &t, k * n + e), v);
+            v = i32(l, HW_W_SHL, lw_fit(l, v, small, HW_T_I32, false), e * t.bits);
+            r[k] = e ? hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, r[k], v) : v;
+        }
+    }
+    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++)
+        lw_set(l, part(&o[0], k), whole == HW_T_I64 ? PTX_B64 : PTX_B32, r[k]);
+}
+
+void w_wmma_store(lw *l)
+{
+    tile t = { 0 };
+    const ptx_operand *o = l->i->ops;
+    if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[1], l->i->nops > 2 ? &o[2] : NULL))
+        return;
+    start(l, &t, &o[0]);
+    hw_wir_type small = int_type(t.bits), whole = t.bits == 64 ? HW_T_I64 : HW_T_I32;
+    uint32_t n = t.bits == 64 ? 1 : 32 / t.bits;
+    for (uint32_t k = 0; k < parts(&o[1]); k++) {
+        hw_wir_val v = hw_wir_reg(part(&o[1], k)->reg);
+        for (uint32_t e = 0; e < n; e++)
+            access(l, HW_W_STORE, small, &t.at, element(l, &t, k * n + e),
+                   lw_part(l, v, whole, e * t.bits, small));
+    }
+}
