@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model: what chosen devices would have done with the launches of a run, and the profile file that
+ * says so.
+ *
+ * Nouns
+ *   model    a listener and its sums: for each kernel and shape of launch what was executed, and for
+ * each device what its rules make of the accesses. launch   one launch that ended, well or not.
+ * level    how much is listened to. Counting costs least; caches listens to every address.
+ * profile file   one JSON value, docs/profile.md; room report makes metrics of it.
+ *
+ * Rules: devices are borrowed and outlive the model. hw_model_launch_done and hw_model_write may be
+ * called by any thread (one lock). The file is written to a temporary beside it and renamed, so a
+ * reader never sees half of one; write as often as wished. The sums do not depend on the number of
+ * workers or the order in which they finish.
+ */
+#ifndef HW_MODEL_H
+#define HW_MODEL_H
+
+#include "hw_base.h"
+#include "hw_device.h"
+#include "hw_event.h"
+
+typedef struct hw_model hw_model;
+struct hw_listener; /* hw_event.h */
+struct hw_counters;
+
+#define HW_MODEL_DEVICES_MAX 8
+
+typedef enum hw_model_level {
+    HW_MODEL_COUNT,  /* counters; addresses only where no pattern is known */
+    HW_MODEL_LINES,  /* the same by line */
+    HW_MODEL_CACHES, /* every access, through simulated caches */
+} hw_model_level;
+
+/* n <= HW_MODEL_DEVICES_MAX devices whose rules are evaluated; the first is the one to report on
+ * where only one fits. program: how it was started, for the heading; may be NULL. */
+hw_model *hw_model_new(const hw_device *const *devices, uint32_t n, hw_model_level level,
+                       const char *program);
+void hw_model_free(hw_model *m);
+/* What exec is given for a launch; valid until the model is freed. */
+const struct hw_listener *hw_model_listener(hw_model *m);
+
+typedef struct hw_model_launch {
+    const char *kernel; /* as in the PTX (mangled) */
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared_bytes, static_shared_bytes;
+    uint32_t local_bytes; /* of a thread */
+    uint32_t registers;   /* of a thread */
+    bool registers_known; /* from machine code of the program; else an estimate */
+    uint32_t context, stream;
+    const struct hw_counters *counters; /* what the launch counted; NULL: nothing was executed */
+    hw_status status;                   /* HW_OK, or how it ended */
+} hw_model_launch;
+
+/* Add a launch that ended. Everything is copied. */
+void hw_model_launch_done(hw_model *m, const hw_model_launch *l);
+/* Write the profile file. complete: the program ended by itself. */
+hw_status hw_model_write(hw_model *m, const char *path, bool complete, hw_diag *d);
+
+#endif
