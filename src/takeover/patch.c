@@ -60,38 +60,53 @@ static void put_stub(uint8_t *at, void **slot)
     memcpy(at + 2, &slot, sizeof slot);
 }
 
-/* The page is writable for the time of the call; its other contents stay as they are. */
+/* Code from first to last is writable for a while; its other contents stay as they are. */
+static bool set_writable(uintptr_t first, uintptr_t last, bool writable)
+{
+    uintptr_t page = page_of(first);
+    size_t size = page_of(last) - page + (size_t)sysconf(_SC_PAGESIZE);
+    return mprotect((void *)page, size, PROT_READ | PROT_EXEC | (writable ? PROT_WRITE : 0)) == 0;
+}
+
 static bool put_jump(uintptr_t at, const void *to)
 {
-    uintptr_t page = page_of(at), end = page_of(at + JUMP_SIZE - 1);
-    size_t size = end - page + (size_t)sysconf(_SC_PAGESIZE);
     int64_t distance = (int64_t)((uintptr_t)to - (at + JUMP_SIZE));
-    if (distance != (int32_t)distance ||
-        mprotect((void *)page, size, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    if (distance != (int32_t)distance)
         return false;
     int32_t near = (int32_t)distance;
     *(uint8_t *)at = 0xE9;
     memcpy((uint8_t *)at + 1, &near, sizeof near);
-    return mprotect((void *)page, size, PROT_READ | PROT_EXEC) == 0;
+    return true;
+}
+
+/* Room for a jump: the function itself, or the padding up to the next one. */
+static bool has_room(const hw_taken_symbol *s, uintptr_t at)
+{
+    return s->size >= JUMP_SIZE || at % FUNCTION_ALIGNMENT == 0;
 }
 
 bool hw_patch_object(const hw_object *o, uintptr_t base, uintptr_t start, uintptr_t end)
 {
     size_t size = o->n_symbols * STUB_SIZE;
+    uintptr_t first = UINTPTR_MAX, last = 0;
     uint8_t *stubs = near_memory(start, end, size);
     if (!stubs)
         return false;
-    for (size_t i = 0; i < o->n_symbols; i++)
+    for (size_t i = 0; i < o->n_symbols; i++) {
+        uintptr_t at = base + o->symbols[i].value;
+        first = at < first ? at : first;
+        last = at + JUMP_SIZE > last ? at + JUMP_SIZE : last;
         put_stub(stubs + i * STUB_SIZE, hw_taken_slot(o->runtime, o->symbols[i].index));
-    bool ok = mprotect(stubs, size, PROT_READ | PROT_EXEC) == 0;
+    }
+    if (mprotect(stubs, size, PROT_READ | PROT_EXEC) != 0 || !set_writable(first, last, true))
+        return false;
+    bool ok = true;
     for (size_t i = 0; i < o->n_symbols && ok; i++) {
-        const hw_taken_symbol *s = &o->symbols[i];
-        uintptr_t at = base + s->value;
-        /* Room: the function itself, and the padding up to the next one. */
-        if (s->size >= JUMP_SIZE || at % FUNCTION_ALIGNMENT == 0)
+        uintptr_t at = base + o->symbols[i].value;
+        if (has_room(&o->symbols[i], at))
             ok = put_jump(at, stubs + i * STUB_SIZE);
     }
-    return ok;
+    return set_writable(first, last, false) && ok;
 }
 
 /* A lone return, with or without a landing pad before it, and padding up to the jump's size. */
@@ -117,6 +132,10 @@ bool hw_patch_hook(void *address, void (*fn)(void))
         return false;
     target = (void *)fn;
     put_stub(stub, &target);
-    return mprotect(stub, STUB_SIZE, PROT_READ | PROT_EXEC) == 0 &&
-           put_jump((uintptr_t)address, stub);
+    uintptr_t at = (uintptr_t)address;
+    if (mprotect(stub, STUB_SIZE, PROT_READ | PROT_EXEC) != 0 ||
+        !set_writable(at, at + JUMP_SIZE, true))
+        return false;
+    bool ok = put_jump(at, stub);
+    return set_writable(at, at + JUMP_SIZE, false) && ok;
 }

@@ -37,7 +37,7 @@ def check(name, options, sources, *, want="ok"):
 
 
 def main():
-    for name in ("errors", "memory", "streams", "functions", "graphs", "arrays"):
+    for name in ("errors", "memory", "streams", "functions", "graphs", "arrays", "textures"):
         check(name, [], [f"{name}.cu"])
         check(f"{name} shared", ["-cudart", "shared"], [f"{name}.cu"])
     parts = ["part_a.cu", "part_b.cu"]

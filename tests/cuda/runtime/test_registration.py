@@ -49,6 +49,7 @@ def builds():
     yield "shared", shared
     yield "shared per-thread", shared + ["--default-stream", "per-thread"]
     yield "shared rdc", shared + ["-rdc=true"]
+    yield "none", ["-cudart", "none", "-Xlinker", CUDART]
     if TAKEOVER != "-":
         yield "static", []
         yield "static no-pie", ["-Xcompiler", "-no-pie,-fno-pie"]
