@@ -162,8 +162,11 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(null_address), T(past_the_end), T(host_address), T(freed_address), T(misaligned),
-        T(trap),         T(forever),      T(events),       T(told_once),     cmocka_unit_test(primary_reset),
+        T(null_address), T(past_the_end),
+        T(host_address), T(freed_address),
+        T(misaligned),   T(trap),
+        T(forever),      T(events),
+        T(told_once),    cmocka_unit_test(primary_reset),
     };
     setenv("HALFWARP_TIMEOUT", "0.5", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
