@@ -51,15 +51,31 @@ static CUresult check_cooperative(const hw_cu_function *f, const hw_cu_gpu *g, c
     return CUDA_SUCCESS;
 }
 
+static CUresult refuse_clusters(void)
+{
+    hw_cu_notice("launches with clusters of several blocks are not supported yet "
+                 "(docs/coverage-driver.md)");
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The cluster a kernel wants by itself or by its attributes. */
+static CUresult check_cluster(const hw_cu_function *f, const hw_ptx_kernel *k, const hw_cu_shape *s)
+{
+    uint64_t blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        uint32_t set = (uint32_t)f->settings->cluster[i], c = set ? set : k->cluster[i];
+        CU_NEED(c <= 1 || s->grid[i] % c == 0, INVALID_CLUSTER_SIZE);
+        blocks *= c ? c : 1;
+    }
+    return blocks > 1 ? refuse_clusters() : CUDA_SUCCESS;
+}
+
 static CUresult check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s)
 {
     const hw_ptx_kernel *k = &f->program->ptx->kernels[f->index];
     CU_TRY(check_threads(g, k, s));
     CU_NEED(s->dynamic <= hw_cu_dynamic_limit(f, g), INVALID_VALUE);
-    for (int i = 0; i < 3; i++) {
-        uint32_t set = (uint32_t)f->settings->cluster[i], c = set ? set : k->cluster[i];
-        CU_NEED(c <= 1 || s->grid[i] % c == 0, INVALID_CLUSTER_SIZE);
-    }
+    CU_TRY(check_cluster(f, k, s));
     CU_TRY(check_registers(f, g, s));
     return s->cooperative ? check_cooperative(f, g, s) : CUDA_SUCCESS;
 }
@@ -234,11 +250,7 @@ static CUresult cluster_attribute(const CUlaunchAttributeValue *v, const hw_cu_s
     for (int i = 0; i < 3; i++) {
         CU_NEED(c[i] && s->grid[i] % c[i] == 0, INVALID_CLUSTER_SIZE);
     }
-    if (c[0] * c[1] * c[2] == 1)
-        return CUDA_SUCCESS;
-    hw_cu_notice(
-        "launches with clusters of several blocks are not supported yet (docs/coverage-driver.md)");
-    return CUDA_ERROR_NOT_SUPPORTED;
+    return c[0] * c[1] * c[2] == 1 ? CUDA_SUCCESS : refuse_clusters();
 }
 
 /* Attributes that order or place work and may be ignored without changing a result are accepted. */
