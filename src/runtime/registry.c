@@ -270,6 +270,15 @@ static void forget(module *m)
     }
 }
 
+/* Work that still runs must not be waited for here: the program may be ending with a kernel that
+ * never does, and then ends with it, as on a device. Its module stays. */
+static bool is_busy(void)
+{
+    enum { NOT_READY = 600 };
+    void *const legacy = (void *)(uintptr_t)1; /* CU_STREAM_LEGACY */
+    return (int)hw_cu.stream_query(legacy) == NOT_READY;
+}
+
 HW_CUDA(void, __cudaUnregisterFatBinary, void **handle)
 {
     pthread_mutex_lock(&registry.lock);
@@ -279,7 +288,7 @@ HW_CUDA(void, __cudaUnregisterFatBinary, void **handle)
     module *m = *at;
     if (m) {
         *at = m->next;
-        if (m->library && hw_cudart_usable())
+        if (m->library && hw_cudart_usable() && !is_busy())
             hw_cu.library_unload(m->library);
         forget(m);
         free(m);
