@@ -225,15 +225,16 @@ static hw_lv none_bad(hw_gen *g, hw_lv ok)
 static hw_lv pieces(hw_gen *g, const hw_gen_group *q)
 {
     hw_lt t = LLVMStructTypeInContext(g->cx, (hw_lt[]){ g->i64, g->i32, g->i32 }, 3, false);
-    hw_lv *k = HW_NEW_N(g->arena, hw_lv, q->n);
+    hw_lv *k = HW_NEW_N(g->arena, hw_lv, q->n + 1);
     for (uint32_t i = 0; i < q->n; i++) {
         const hw_wir_insn *in = q->member[i];
         hw_lv f[] = { hwg_k(g->i64, in->imm), hwg_k(g->i32, access_bytes(in)),
                       hwg_k(g->i32, in->loc) };
         k[i] = LLVMConstStructInContext(g->cx, f, 3, false);
     }
-    hw_lv table = LLVMAddGlobal(g->mod, LLVMArrayType2(t, q->n), "pieces");
-    LLVMSetInitializer(table, LLVMConstArray2(t, k, q->n));
+    k[q->n] = LLVMConstNull(t); /* the end */
+    hw_lv table = LLVMAddGlobal(g->mod, LLVMArrayType2(t, q->n + 1), "pieces");
+    LLVMSetInitializer(table, LLVMConstArray2(t, k, q->n + 1));
     LLVMSetGlobalConstant(table, true);
     LLVMSetLinkage(table, LLVMPrivateLinkage);
     return table;
@@ -246,15 +247,58 @@ hw_lv hwg_scratch(hw_gen *g)
     return g->scratch;
 }
 
+static hw_lv int64_table(hw_gen *g, const int64_t *c, const int64_t *d)
+{
+    hw_lv k[2 * GEN_LANES];
+    for (unsigned l = 0; l < GEN_LANES; l++) {
+        k[l] = hwg_k(g->i64, (uint64_t)(c ? c[l] : 0));
+        k[GEN_LANES + l] = hwg_k(g->i64, (uint64_t)(d ? d[l] : 0));
+    }
+    hw_lv table = LLVMAddGlobal(g->mod, LLVMArrayType2(g->i64, 2 * GEN_LANES), "lanes");
+    LLVMSetInitializer(table, LLVMConstArray2(g->i64, k, 2 * GEN_LANES));
+    LLVMSetGlobalConstant(table, true);
+    LLVMSetLinkage(table, LLVMPrivateLinkage);
+    return table;
+}
+
+/* The constants of a shape, once a module (equal vectors are the same pointer). */
+static hw_lv lane_table(hw_gen *g, const int64_t *c, const int64_t *d)
+{
+    for (size_t i = 0; i < g->tables.len; i++)
+        if (g->tables.ptr[i].c == c && g->tables.ptr[i].d == d)
+            return g->tables.ptr[i].table;
+    hw_gen_table t = { c, d, int64_table(g, c, d) };
+    hw_vec_push(g->arena, &g->tables, t);
+    return t.table;
+}
+
+/* Call a function that keeps all registers (keep.c). */
+static void call_keeping(hw_gen *g, const char *name, hw_lv *a, unsigned n)
+{
+    static const char attribute[] = "no_caller_saved_registers";
+    hw_lt types[8];
+    for (unsigned i = 0; i < n; i++)
+        types[i] = LLVMTypeOf(a[i]);
+    hw_lt t = LLVMFunctionType(g->voidt, types, n, false);
+    hw_lv call = LLVMBuildCall2(g->b, t, hwg_extern(g, name, t), a, n, "");
+    LLVMAddCallSiteAttribute(
+        call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+        LLVMCreateStringAttribute(g->cx, attribute, sizeof attribute - 1, "", 0));
+}
+
 static void slow_check(hw_gen *g, const hw_access *a, const hw_gen_group *q)
 {
-    hw_lt args[] = { g->ptr, g->ptr, g->i32, g->ptr, g->i32 };
-    hw_lt t = LLVMFunctionType(g->voidt, args, 5, false);
-    hw_lv fn = hwg_extern(g, a->base ? "hw_jit_check_shared" : "hw_jit_check_range", t);
+    hw_lv table = pieces(g, q);
+    if (a->addr.kind != HW_SHAPE_VARYING) {
+        hw_lv r = a->addr.d ? a->addr.r : hwg_k(g->i64, 0);
+        hw_lv x[] = { g->frame, a->addr.s, r, lane_table(g, a->addr.c, a->addr.d), g->exec, table };
+        call_keeping(g, a->base ? "hw_jit_keep_affine_shared" : "hw_jit_keep_affine", x, 6);
+        return;
+    }
     hw_lv where = hwg_scratch(g);
     hwg_store(g, hwg_address_vector(g, a), where, 64);
-    hw_lv x[] = { g->frame, where, g->exec, pieces(g, q), hwg_k(g->i32, q->n) };
-    LLVMBuildCall2(g->b, t, fn, x, 5, "");
+    hw_lv x[] = { g->frame, where, g->exec, table, hwg_k(g->i32, q->n) };
+    call_keeping(g, a->base ? "hw_jit_keep_shared" : "hw_jit_keep_range", x, 5);
 }
 
 static hw_lb cold_check(hw_gen *g, const hw_access *a, const hw_gen_group *q, hw_lb join)

@@ -43,6 +43,11 @@ typedef struct hw_jit_piece {
 typedef void hw_jit_check_fn(hw_frame *f, const uint64_t *addr, uint32_t lanes,
                              const hw_jit_piece *pieces, uint32_t n);
 hw_jit_check_fn hw_jit_check_range, hw_jit_check_shared;
+/* The same for addresses s + c[lane] + d[lane] * r; c and d stand one after the other, the pieces
+ * end with one of no bytes. */
+typedef void hw_jit_check_affine_fn(hw_frame *f, uint64_t s, uint64_t r, const int64_t *c_and_d,
+                                    uint32_t lanes, const hw_jit_piece *pieces);
+hw_jit_check_affine_fn hw_jit_check_affine, hw_jit_check_affine_shared;
 /* Arithmetic in a rounding mode, for hosts without AVX-512: operands at mem, mem + 256, mem + 512;
  * results replace the first. */
 void hw_jit_rounded(uint8_t *mem, uint32_t op, uint32_t round, uint32_t f64, uint32_t bytes);

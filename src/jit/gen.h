@@ -64,6 +64,11 @@ typedef struct hw_gen_bundle {
     hw_lv words[4]; /* NULL: not loaded yet */
 } hw_gen_bundle;
 
+typedef struct hw_gen_table { /* lane constants in the object's read-only data */
+    const int64_t *c, *d;
+    hw_lv table;
+} hw_gen_table;
+
 typedef struct hw_gen_open { /* per register: the group still growing */
     hw_gen_group *group;
     uint32_t epoch;
@@ -135,6 +140,7 @@ typedef struct hw_gen {
     hw_gen_group **group_of;   /* per instruction of the block: its group, or NULL */
     hw_gen_bundle **bundle_of; /* per instruction of the block, or NULL */
     hw_gen_open *open;
+    HW_VEC(hw_gen_table) tables;
     uint32_t epoch;
     hw_lv limit[2][8]; /* range limits by far, log2 of alignment; at entry */
     hw_status failed;  /* first error */

@@ -348,4 +348,3 @@ const char *hw_jit_notice(hw_jit *j)
     pthread_mutex_unlock(&j->lock);
     return text;
 }
-

@@ -49,6 +49,30 @@ void hw_jit_check_shared(hw_frame *f, const uint64_t *addr, uint32_t lanes,
             check_lane_shared(f, addr[__builtin_ctz(m)], &pieces[i]);
 }
 
+static void check_affine(hw_frame *f, uint64_t s, uint64_t r, const int64_t *c_and_d,
+                         uint32_t lanes, const hw_jit_piece *pieces, hw_jit_check_fn *check)
+{
+    uint64_t addr[HW_WARP_LANES];
+    uint32_t n = 0;
+    while (pieces[n].bytes)
+        n++;
+    for (unsigned l = 0; l < HW_WARP_LANES; l++)
+        addr[l] = s + (uint64_t)c_and_d[l] + (uint64_t)c_and_d[HW_WARP_LANES + l] * r;
+    check(f, addr, lanes, pieces, n);
+}
+
+void hw_jit_check_affine(hw_frame *f, uint64_t s, uint64_t r, const int64_t *c_and_d,
+                         uint32_t lanes, const hw_jit_piece *pieces)
+{
+    check_affine(f, s, r, c_and_d, lanes, pieces, hw_jit_check_range);
+}
+
+void hw_jit_check_affine_shared(hw_frame *f, uint64_t s, uint64_t r, const int64_t *c_and_d,
+                                uint32_t lanes, const hw_jit_piece *pieces)
+{
+    check_affine(f, s, r, c_and_d, lanes, pieces, hw_jit_check_shared);
+}
+
 /* ---- rounding modes ---- */
 
 enum { R_ADD, R_SUB, R_MUL, R_DIV, R_SQRT, R_FMA };
@@ -118,29 +142,41 @@ __int128 __modti3(__int128 a, __int128 b);
 unsigned __int128 __udivti3(unsigned __int128 a, unsigned __int128 b);
 unsigned __int128 __umodti3(unsigned __int128 a, unsigned __int128 b);
 
+/* The ways that keep all registers, by what this processor has. */
+typedef void way(void);
+way hw_jit_keep512_range, hw_jit_keep512_shared, hw_jit_keep512_affine,
+    hw_jit_keep512_affine_shared;
+way hw_jit_keep256_range, hw_jit_keep256_shared, hw_jit_keep256_affine,
+    hw_jit_keep256_affine_shared;
+
+static const struct {
+    const char *name;
+    way *with_512, *with_256;
+} ways[] = {
+    { "hw_jit_keep_range", hw_jit_keep512_range, hw_jit_keep256_range },
+    { "hw_jit_keep_shared", hw_jit_keep512_shared, hw_jit_keep256_shared },
+    { "hw_jit_keep_affine", hw_jit_keep512_affine, hw_jit_keep256_affine },
+    { "hw_jit_keep_affine_shared", hw_jit_keep512_affine_shared, hw_jit_keep256_affine_shared },
+};
+
+static void *way_of(hw_str name)
+{
+    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+    for (size_t i = 0; i < HW_COUNTOF(ways); i++)
+        if (hw_str_is(name, ways[i].name))
+            return (void *)(uintptr_t)(wide ? ways[i].with_512 : ways[i].with_256);
+    return NULL;
+}
+
 #define SYMBOL(name) { #name, (void *)(uintptr_t)(name) }
 static const struct {
     const char *name;
     void *at;
 } table[] = {
-    SYMBOL(hw_jit_check_range),
-    SYMBOL(hw_jit_check_shared),
-    SYMBOL(hw_jit_rounded),
-    SYMBOL(memcpy),
-    SYMBOL(memset),
-    SYMBOL(memmove),
-    SYMBOL(memcmp),
-    SYMBOL(fmaf),
-    SYMBOL(fma),
-    SYMBOL(fmodf),
-    SYMBOL(fmod),
-    SYMBOL(roundf),
-    SYMBOL(round),
-    SYMBOL(roundevenf),
-    SYMBOL(roundeven),
-    SYMBOL(__divti3),
-    SYMBOL(__modti3),
-    SYMBOL(__udivti3),
+    SYMBOL(hw_jit_rounded), SYMBOL(memcpy),   SYMBOL(memset),   SYMBOL(memmove),
+    SYMBOL(memcmp),         SYMBOL(fmaf),     SYMBOL(fma),      SYMBOL(fmodf),
+    SYMBOL(fmod),           SYMBOL(roundf),   SYMBOL(round),    SYMBOL(roundevenf),
+    SYMBOL(roundeven),      SYMBOL(__divti3), SYMBOL(__modti3), SYMBOL(__udivti3),
     SYMBOL(__umodti3),
 };
 
@@ -149,5 +185,5 @@ void *hw_jit_symbol(hw_str name)
     for (size_t i = 0; i < HW_COUNTOF(table); i++)
         if (hw_str_is(name, table[i].name))
             return table[i].at;
-    return NULL;
+    return way_of(name);
 }

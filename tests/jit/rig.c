@@ -95,7 +95,7 @@ hw_status rig_compile(rig *r)
     return hw_jit_get(r->jit, &s, &r->variant, &r->code, r->diag);
 }
 
-static uint32_t stop_word;
+uint32_t rig_stop;
 static uint32_t tids[RIG_WARPS][3][32];
 
 static void fill(rig *r, unsigned w, uint32_t threads)
@@ -120,7 +120,7 @@ static void fill(rig *r, unsigned w, uint32_t threads)
     f->warp = w;
     f->nwarps = (threads + 31) / 32;
     f->total_shared = r->code->static_shared_bytes;
-    f->stop = &stop_word;
+    f->stop = &rig_stop;
     for (uint32_t l = 0; l < 32; l++) {
         uint32_t t = w * 32 + l;
         tids[w][0][l] = t % b[0];

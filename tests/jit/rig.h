@@ -37,5 +37,6 @@ void rig_free(rig *r);
 hw_status rig_compile(rig *r);
 /* All warps of the block to their ends, barriers included. False: a fault. */
 bool rig_run(rig *r);
+extern uint32_t rig_stop; /* what frames' stop points to */
 
 #endif

@@ -2,6 +2,8 @@
  * jit: whole kernels in WIR text, run warp by warp. */
 #include "rig.h"
 
+#include <stdio.h>
+
 static void compiled(rig *r)
 {
     hw_status s = rig_compile(r);
@@ -67,10 +69,154 @@ static void vector_add_adds_n_elements_and_no_more(void **state)
     rig_free(r);
 }
 
+/* ---- faults ---- */
+
+typedef struct access_case {
+    const char *address; /* instructions that set %a from %in (i64), %t (lane), %v (loaded lane) */
+    const char *access;
+    uint32_t fault;    /* 0: none */
+    uint32_t bad_lane; /* whose address is told */
+} access_case;
+
+#define GLOBAL_BY(index) \
+    "  %w = sext.i32.i64 " index "\n  %w = mul.i64 %w, 4\n  %a = add.i64 %in, %w\n"
+/* clang-format off */
+static const access_case accesses[] = {
+    { "  %a = mov.i64 %in\n",                          "  %x = load.i32.global [%a + 64]\n", 0, 0 },
+    { "  %a = mov.i64 %in\n",                          "  %x = load.i32.global [%a - 4096]\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { "  %a = mov.i64 16\n",                           "  %x = load.i32.global [%a]\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { "  %a = mov.i64 %in\n",                          "  %x = load.i32.global [%a + 2]\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { GLOBAL_BY("%t"),                                  "  %x = load.i32.global [%a]\n", 0, 0 },
+    { GLOBAL_BY("%t"),                                  "  store.i32.global [%a + 1], %t\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { GLOBAL_BY("%v"),                                  "  %x = load.i32.global [%a]\n", 0, 0 },
+    { GLOBAL_BY("%v") "  %a = sub.i64 %a, 120\n",      "  store.i32.global [%a], %t\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { GLOBAL_BY("%t") "  %a = sub.i64 %a, 120\n",      "  store.i32.global [%a], %t\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    /* lanes from 30 on are inside: the others do not execute */
+    { GLOBAL_BY("%t") "  %a = sub.i64 %a, 120\n  %q = icmp.i32.ge_s %t, 30\n", "  @%q store.i32.global [%a], %t\n", 0, 0 },
+    { GLOBAL_BY("%v") "  %a = sub.i64 %a, 120\n  %q = icmp.i32.ge_s %v, 30\n", "  @%q store.i32.global [%a], %t\n", 0, 0 },
+    { "  %s = shl.i32 %t, 2\n",                        "  store.i32.shared [%s], %t\n", 0, 0 },
+    { "  %s = shl.i32 %t, 2\n  %s = sub.i32 %s, 4\n", "  store.i32.shared [%s], %t\n", HW_F_ILLEGAL_ADDRESS, 0 },
+    { "  %s = shl.i32 %t, 2\n  %s = sub.i32 %s, 4\n  %q = icmp.i32.ge_s %t, 1\n", "  @%q store.i32.shared [%s], %t\n", 0, 0 },
+    { "  %s = shl.i32 %v, 2\n",                        "  store.i32.shared [%s + 128], %t\n", 0, 0 },
+    { "  %s = shl.i32 %v, 2\n",                        "  store.i32.shared [%s + 132], %t\n", HW_F_ILLEGAL_ADDRESS, 31 },
+    { "  %s = shl.i32 %v, 2\n",                        "  %x = atom.i32.shared.add [%s + 132], %t\n", HW_F_ILLEGAL_ADDRESS, 31 },
+};
+/* clang-format on */
+
+static void accesses_out_of_bounds_are_told_and_others_are_not(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HW_COUNTOF(accesses); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "module shared=256 params=8 reqntid=0,0,0 indirect=0\n"
+                 "loc 1 \"k.cu\" 7:1 ptx=9 inlined=0\n"
+                 "kernel @k local=0 {\n  reg i32 %%t %%v %%x %%s\n  reg i64 %%p %%in %%w %%a %%b\n"
+                 "  reg i1 %%q\nentry:\n  %%p = param_addr\n  %%in = load.i64.param [%%p]\n"
+                 "  %%t = sreg.i32 tid_x\n  %%w = zext.i32.i64 %%t\n  %%w = shl.i64 %%w, 2\n"
+                 "  %%b = add.i64 %%in, %%w\n  %%v = load.i32.global [%%b + 1024]\n%s%s  ret\n}\n",
+                 accesses[i].address, accesses[i].access);
+        rig *r = rig_new(text);
+        compiled(r);
+        for (uint32_t l = 0; l < 32; l++)
+            memcpy(r->memory + 1024 + 4 * l, &l, 4);
+        r->params[0] = (uint64_t)(uintptr_t)r->memory;
+        bool ok = rig_run(r);
+        if (ok != !accesses[i].fault)
+            print_error("case %zu: %s%s", i, accesses[i].address, accesses[i].access);
+        assert_int_equal(ok, !accesses[i].fault);
+        if (!ok)
+            assert_int_equal(r->fault, accesses[i].fault);
+        rig_free(r);
+    }
+}
+
+/* ---- waiting ---- */
+
+static const char reverse[] = "module shared=1024 params=8 reqntid=0,0,0 indirect=0\n"
+                              "kernel @k local=0 {\n  reg i32 %t %s %x %r\n  reg i64 %p %o %w\n"
+                              "entry:\n  %p = param_addr\n  %o = load.i64.param [%p]\n"
+                              "  %t = sreg.i32 tid_x\n  %s = shl.i32 %t, 2\n"
+                              "  store.i32.shared [%s], %t\n  barrier 0, _\n"
+                              "  %r = sub.i32 255, %t\n  %s = shl.i32 %r, 2\n"
+                              "  %x = load.i32.shared [%s]\n  %w = zext.i32.i64 %t\n"
+                              "  %w = shl.i64 %w, 2\n  %o = add.i64 %o, %w\n"
+                              "  store.i32.global [%o], %x\n  ret\n}\n";
+
+static void warps_meet_at_barriers(void **state)
+{
+    (void)state;
+    rig *r = rig_new(reverse);
+    r->variant.block[0] = 256;
+    compiled(r);
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_true(rig_run(r));
+    assert_int_equal(r->barriers, 8);
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t x;
+        memcpy(&x, r->memory + 4 * i, 4);
+        assert_int_equal(x, 255 - i);
+    }
+    rig_free(r);
+}
+
+static const char lock[] = "module shared=16 params=8 reqntid=0,0,0 indirect=0\n"
+                           "kernel @k local=0 {\n  reg i32 %old %x\n  reg i64 %p %o\n  reg i1 %q\n"
+                           "entry:\n  %p = param_addr\n  %o = load.i64.param [%p]\n  br try\n"
+                           "try:\n  %old = atom.i32.global.cas [%o], 0, 1\n"
+                           "  %q = icmp.i32.ne %old, 0\n  cbr %q, try, in\n"
+                           "in:\n  %x = load.i32.global.volatile [%o + 4]\n"
+                           "  %x = add.i32 %x, 1\n  store.i32.global.volatile [%o + 4], %x\n"
+                           "  %old = atom.i32.global.exch [%o], 0\n  ret\n}\n";
+
+static void a_lock_inside_a_warp_works_where_lanes_are_independent(void **state)
+{
+    (void)state;
+    rig *r = rig_new(lock);
+    r->variant.independent = true;
+    compiled(r);
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_true(rig_run(r));
+    assert_int_equal(r->memory[4], 32);
+    rig_free(r);
+}
+
+static void a_lock_inside_a_warp_is_diagnosed_where_they_are_not(void **state)
+{
+    (void)state;
+    rig *r = rig_new(lock);
+    compiled(r);
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_false(rig_run(r));
+    assert_int_equal(r->fault, HW_F_LIVELOCK);
+    rig_free(r);
+}
+
+static const char endless[] = "module shared=0 params=8 reqntid=0,0,0 indirect=0\n"
+                              "kernel @k local=0 {\n  reg i32 %x\nentry:\n  br again\n"
+                              "again:\n  %x = add.i32 %x, 1\n  br again\n}\n";
+
+static void endless_loops_can_be_stopped(void **state)
+{
+    (void)state;
+    rig *r = rig_new(endless);
+    compiled(r);
+    rig_stop = 1;
+    assert_false(rig_run(r));
+    rig_stop = 0;
+    assert_int_equal(r->fault, HW_F_TIMEOUT);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vector_add_adds_n_elements_and_no_more),
+        cmocka_unit_test(accesses_out_of_bounds_are_told_and_others_are_not),
+        cmocka_unit_test(warps_meet_at_barriers),
+        cmocka_unit_test(a_lock_inside_a_warp_works_where_lanes_are_independent),
+        cmocka_unit_test(a_lock_inside_a_warp_is_diagnosed_where_they_are_not),
+        cmocka_unit_test(endless_loops_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
