@@ -93,9 +93,13 @@ int cli_environment_make(cli *c, cli_environment *e)
         }
         set(e, "LD_LIBRARY_PATH", folders, true);
         const char *takeover = place(c, own, l->takeover);
-        if (takeover) /* LD_PRELOAD separates by blanks too: such a path is found by its name */
+        if (takeover) {
+            /* LD_PRELOAD separates by blanks too: such a path is found by its name. */
             set(e, "LD_PRELOAD", strchr(takeover, ' ') ? strrchr(takeover, '/') + 1 : takeover,
                 true);
+            /* A program's address sanitizer would refuse to come second. */
+            set(e, "ASAN_OPTIONS", "verify_asan_link_order=0", true);
+        }
         e->ptxrun = place(c, own, l->ptxrun);
         return set_options(c, e);
     }

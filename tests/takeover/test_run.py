@@ -48,6 +48,8 @@ def main():
                 "echo $HALFWARP_DEVICE $HALFWARP_WORKERS $HALFWARP_TIMEOUT $1; exit 5", "x", "--help")
         check("options", r.stdout == "v100 3 9 --help\n", r.stdout + r.stderr)
         check("status", r.returncode == 5, r.returncode)
+        r = run(hw, "run", "sh", "-c", "echo $ASAN_OPTIONS", ASAN_OPTIONS="halt_on_error=0")
+        check("sanitizer", r.stdout == "verify_asan_link_order=0:halt_on_error=0\n", r.stdout)
         r = run(hw, "run", "--device", "h10", "true")
         check("unknown device", r.returncode == 2 and "did you mean" in r.stderr, r.stderr)
         r = run(hw, "run", f"{dir}/absent")
