@@ -107,14 +107,16 @@ static void read_sections(const file *f, hw_object *o)
     for (size_t i = 1; i < f->header->e_shnum; i++) {
         const Elf64_Shdr *s = &f->sections[i];
         const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
-        if (strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0)
-            o->has_device_code = true;
+        if (strcmp(name, ".nvFatBinSegment") == 0)
+            o->registers_code = true;
         else if (strcmp(name, ".halfwarp_cudart") == 0)
             o->is_ours = true;
         else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
             o->is_dynamic |= names_registration(&t);
-        else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t))
+        else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t)) {
+            o->has_symbols = true;
             collect(&t, o);
+        }
     }
 }
 
@@ -124,7 +126,7 @@ bool hw_object_read(const char *path, hw_object *out)
     file f = { 0 };
     out->n_symbols = 0;
     out->runtime = HW_RUNTIME_13;
-    out->has_device_code = out->is_dynamic = out->is_ours = false;
+    out->registers_code = out->has_symbols = out->is_dynamic = out->is_ours = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;

@@ -92,7 +92,7 @@ static void look_at(const struct link_map *m)
             !hw_patch_object(&object, m->l_addr, e.start, e.end))
             say("cannot redirect the static CUDA runtime of ", main_program ? "the program" : path,
                 "; build it with -cudart shared");
-    } else if (main_program && object.has_device_code && !object.is_dynamic) {
+    } else if (main_program && object.registers_code && !object.has_symbols && !object.is_dynamic) {
         say("the program has a static CUDA runtime but no symbol table to find it by; build it "
             "with -cudart shared, or set NVCC_APPEND_FLAGS=\"-cudart shared\", or relink it with ",
             "Halfwarp's libcudart_static.a (nvcc -L<its folder>)", "");

@@ -43,10 +43,11 @@ enum { HW_TAKEN_MAX = 512 };
 typedef struct hw_object {
     hw_taken_symbol symbols[HW_TAKEN_MAX];
     size_t n_symbols;
-    int runtime;          /* which of ours it needs */
-    bool has_device_code; /* a fatbin section */
-    bool is_ours;         /* linked with our libcudart_static.a: nothing to do */
-    bool is_dynamic;      /* refers to a shared runtime, or is one */
+    int runtime;         /* which of ours it needs */
+    bool registers_code; /* holds what host code registers with a runtime */
+    bool has_symbols;    /* not stripped */
+    bool is_ours;        /* linked with our libcudart_static.a: nothing to do */
+    bool is_dynamic;     /* refers to a shared runtime, or is one */
 } hw_object;
 
 /* Read path; false when it is no ELF file that we understand. */

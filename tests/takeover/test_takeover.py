@@ -73,6 +73,16 @@ def stripped(dir):
     check("stripped with shared runtime", r.returncode == 0 and not r.stderr, r.stderr)
 
 
+def driver_only(dir):
+    """A program that nvcc linked but that calls no runtime is told nothing, stripped or not."""
+    open(f"{dir}/d.cu", "w").write("#include <cstdio>\nint main() { puts(\"plain\"); }\n")
+    build(NVCC, f"{dir}/d.cu", "-o", f"{dir}/d")
+    for _ in range(2):
+        r = run(f"{dir}/d")
+        check("no runtime", r.stdout == "plain\n" and not r.stderr, r.stderr)
+        build("strip", f"{dir}/d")
+
+
 def relinked(dir):
     """With our archive the program needs no takeover, and gets no message when stripped."""
     build(NVCC, f"-L{os.path.dirname(STATIC)}", f"{HERE}/app.cu", "-o", f"{dir}/relinked", "-ldl")
@@ -97,7 +107,7 @@ def others(dir):
 
 def main():
     with tempfile.TemporaryDirectory() as dir:
-        for part in (plugins, stripped, relinked, others):
+        for part in (plugins, stripped, driver_only, relinked, others):
             part(dir)
     print(f"{passed} passed, {failed} failed")
     return failed != 0
