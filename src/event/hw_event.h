@@ -4,7 +4,8 @@
  *
  *   frame  one warp's state, shared by generated code (jit), exec and helpers. Layout: frame.def,
  * once. code   what generated code for a kernel variant needs beside its instructions. event  a
- * warp-level fact a listener hears, batched: memory accesses with 32 addresses and a mask.
+ * warp-level fact a listener hears, batched: memory accesses with 32 addresses and a mask
+ * (hw_counters.h).
  */
 #ifndef HW_EVENT_H
 #define HW_EVENT_H
@@ -36,8 +37,9 @@ typedef void hw_fault_fn(hw_frame *f, uint32_t status, uint32_t loc);
 typedef struct hw_callbacks {
     hw_address_fn *bad_address;
     hw_fault_fn *fault;
-    hw_helper_fn *const *helpers;                   /* by hw_wir_helper */
-    void (*listen)(hw_frame *f, const void *event); /* listeners; later */
+    hw_helper_fn *const *helpers; /* by hw_wir_helper */
+    /* A memory access of these lanes at a site of the count table; addresses: 32. */
+    void (*listen)(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses);
     /* which = CLOCK's imm: 0 cycles (host time at the device's clock rate), 1 nanoseconds. */
     uint64_t (*clock)(hw_frame *f, uint32_t which);
     /* BARRIER_ARRIVE: this warp arrives at barrier id for count threads (0: all) and goes on. */
@@ -64,9 +66,10 @@ struct hw_frame {
 typedef uint32_t hw_warp_fn(hw_frame *f); /* returns hw_warp_status */
 
 enum {                       /* hw_variant.listeners */
-       HW_LISTEN_COUNT = 1,  /* counters */
-       HW_LISTEN_LINES = 2,  /* counters by line */
-       HW_LISTEN_ACCESS = 4, /* every access with its addresses */
+       HW_LISTEN_COUNT = 1,  /* counters; accesses of known patterns are told at the end */
+       HW_LISTEN_ACCESS = 2, /* every access is told when it is made, with its real addresses */
 };
+
+#include "hw_counters.h"
 
 #endif

@@ -73,9 +73,9 @@ static uint64_t clock_now(hw_frame *f, uint32_t which)
     return (uint64_t)((double)ns * (mhz / 1000.0));
 }
 
-static void nobody_listens(hw_frame *f, const void *event)
+static void nobody_listens(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
 {
-    (void)event;
+    (void)site, (void)lanes, (void)addresses;
     hw_raise(f, HW_E_INTERNAL, f->fault_loc, "an event without a listener");
 }
 

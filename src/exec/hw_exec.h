@@ -59,7 +59,7 @@ typedef struct hw_launch {
     uint64_t (*symbol_address)(void *ctx, uint32_t external_id);
     void *symbol_ctx;
     bool cooperative;
-    uint32_t listeners;
+    const hw_listener *listener; /* NULL: nobody listens; borrowed */
 } hw_launch;
 
 /* Carry out a launch now, on the calling thread and the pool. HW_OK, a compile error (diag), or a

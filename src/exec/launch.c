@@ -20,7 +20,7 @@ static uint64_t round_up(uint64_t x, uint64_t to)
 
 static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
 {
-    hw_variant v = { .listeners = l->listeners,
+    hw_variant v = { .listeners = l->listener ? l->listener->wants : 0,
                      .independent = x->dev->capability.independent_thread_scheduling,
                      .small_grid = true,
                      .cooperative = l->cooperative,
@@ -43,7 +43,7 @@ static hw_status check(const hw_launch *l, hw_diag *d)
         return hw_fail(d, HW_E_RANGE, "an empty grid");
     if (l->param_bytes > HW_PARAMS_MOST)
         return hw_fail(d, HW_E_RANGE, "%u bytes of parameters", l->param_bytes);
-    if (l->listeners)
+    if (l->listener)
         return hw_fail(d, HW_E_UNSUPPORTED, "listeners are not supported yet");
     return HW_OK;
 }

@@ -23,7 +23,7 @@ typedef struct header {
     uint32_t format, n_symbols, n_locs, text_bytes;
     uint64_t object_bytes, checksum; /* of all that follows the header */
     hw_entry_key key;
-    uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, n_counters;
+    uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, zero;
     uint8_t recursive, suspends, spins, flush_all;
 } header;
 
@@ -92,7 +92,6 @@ static header describe(const hw_entry_key *k, const hw_code *info)
     h.local_bytes = info->local_bytes;
     h.static_shared_bytes = info->static_shared_bytes;
     h.registers = info->registers;
-    h.n_counters = info->n_counters;
     h.recursive = info->recursive;
     h.suspends = info->suspends;
     h.spins = info->spins;
@@ -187,8 +186,7 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
                        .spins = h.spins,
                        .flush_all = h.flush_all,
                        .n_locs = h.n_locs,
-                       .locs = l,
-                       .n_counters = h.n_counters };
+                       .locs = l };
     *object = (hw_span){ file.ptr + padded, h.object_bytes };
     return true;
 }

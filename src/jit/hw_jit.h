@@ -43,7 +43,7 @@ typedef struct hw_code {
     bool flush_all;  /* MXCSR: FTZ and DAZ set while this code runs (see facts on denormals) */
     uint32_t n_locs; /* for messages: loc index -> place */
     const hw_wir_loc *locs;
-    uint32_t n_counters; /* frame.counters entries */
+    const hw_count_table *count; /* if the variant has listeners; else NULL */
 } hw_code;
 
 /* cache_dir: NULL = no disk cache. It is made if missing; a directory that cannot be written is

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a launch counts, and who is told. Part of hw_event.h, which includes it.
+ *
+ * Nouns
+ *   table     what is known of a kernel's code before it runs: blocks, instructions, memory sites,
+ *             branches. One a compiled variant, only if somebody listens.
+ *   block     a basic block. Its warps and lanes are counted when it runs; each of its instructions
+ *             then ran that often.
+ *   inst      one PTX instruction in one block. Instructions of inlined functions stand in every
+ *             block they were copied to.
+ *   site      one access to memory of one instruction (a copy from global to shared memory has two).
+ *   access    what the lanes of a warp do at a site, told with 32 addresses and a mask. Where the
+ *             pattern of the lanes is known while compiling, the code counts accesses by the base
+ *             address's place within 256 bytes; they are told at the launch's end, all equal ones
+ *             at once (`times`), with addresses made up to have the same distances and the same low
+ *             8 bits. Everything that a device's rules say of them is the same.
+ *   listener  hears the accesses of launches and gets the counters at their ends.
+ *
+ * Rules: all is independent of devices and of the number of workers; only the order of accesses
+ * that are told is not. A warp has 32 lanes. A spin loop runs as often as it runs.
+ */
+#ifndef HW_EVENT_COUNTERS_H
+#define HW_EVENT_COUNTERS_H
+
+#include "hw_base.h"
+
+#define HW_NO_INDEX UINT32_MAX
+
+enum { HW_ACCESS_PERIOD = 256 }; /* bytes: made-up addresses are right modulo this */
+
+typedef enum hw_inst_group {
+    HW_INST_GROUP_FP32,
+    HW_INST_GROUP_FP64,
+    HW_INST_GROUP_FP16,
+    HW_INST_GROUP_SFU,
+    HW_INST_GROUP_TENSOR,
+    HW_INST_GROUP_INT,
+    HW_INST_GROUP_CONVERT,
+    HW_INST_GROUP_MOVE,
+    HW_INST_GROUP_PREDICATE,
+    HW_INST_GROUP_LANES,
+    HW_INST_GROUP_CONTROL,
+    HW_INST_GROUP_BARRIER,
+    HW_INST_GROUP_FENCE,
+    HW_INST_GROUP_LOAD,
+    HW_INST_GROUP_PARAM,
+    HW_INST_GROUP_STORE,
+    HW_INST_GROUP_ATOMIC,
+    HW_INST_GROUP_TEXTURE,
+    HW_INST_GROUP_MISC,
+    HW_INST_GROUP_COUNT
+} hw_inst_group;
+
+typedef enum hw_inst_class {
+#define HW_INST(name, group, text) HW_INST_##name,
+#include "inst.def"
+#undef HW_INST
+    HW_INST_COUNT
+} hw_inst_class;
+
+typedef struct hw_inst_class_info {
+    const char *name, *text;
+    hw_inst_group group;
+} hw_inst_class_info;
+static inline const hw_inst_class_info *hw_inst_class_of(unsigned c)
+{
+    static const hw_inst_class_info table[HW_INST_COUNT] = {
+#define HW_INST(name, group, text) { #name, text, HW_INST_GROUP_##group },
+#include "inst.def"
+#undef HW_INST
+    };
+    return &table[c < HW_INST_COUNT ? c : HW_INST_MISC];
+}
+
+/* ---- the table ---- */
+
+typedef struct hw_place { /* where an instruction comes from */
+    const char *file;     /* source file, NULL: no line information */
+    uint32_t line, column;
+    uint32_t ptx_line;    /* line in the PTX text; 0: unknown */
+    uint32_t inlined_at;  /* index of the place it was inlined into; 0: none */
+    const char *function; /* inlined function's name or NULL */
+} hw_place;
+
+typedef struct hw_count_inst {
+    uint32_t place;  /* index of table.places; 0: none */
+    uint32_t block;  /* of the table's blocks */
+    uint32_t guard;  /* index of counters.guard_lanes if it is predicated, else HW_NO_INDEX */
+    uint32_t site;   /* its first memory site, HW_NO_INDEX: none. A COPY's second is site + 1 */
+    uint32_t branch; /* index of table.branches, HW_NO_INDEX: no conditional branch */
+    uint16_t cls;    /* hw_inst_class */
+    uint16_t pairs;  /* arithmetic on pairs in one register: 2; else 1 */
+} hw_count_inst;
+
+typedef struct hw_count_block {
+    uint32_t function;     /* of the module; 0: the kernel */
+    uint32_t first, count; /* its instructions in table.insts */
+} hw_count_block;
+
+typedef enum hw_site_kind {
+    HW_SITE_LOAD,
+    HW_SITE_STORE,
+    HW_SITE_ATOMIC,    /* with a result */
+    HW_SITE_REDUCTION, /* without */
+} hw_site_kind;
+
+typedef enum hw_site_space {
+    HW_SITE_GENERIC, /* in a site only: an access is told with the space it went to */
+    HW_SITE_GLOBAL,
+    HW_SITE_SHARED, /* addresses are offsets in the block's shared memory */
+    HW_SITE_LOCAL,  /* addresses are those of lanes' interleaved local memory: see hw_access_told */
+    HW_SITE_CONST,
+    HW_SITE_SPACES
+} hw_site_space;
+
+typedef struct hw_site {
+    uint32_t place, block, inst;
+    uint8_t kind, space; /* hw_site_kind, hw_site_space */
+    uint8_t bytes;       /* of one lane's access: 1, 2, 4, 8, 16, 32 */
+    uint8_t elements;    /* of a vector access; bytes / elements each */
+    uint8_t atom;        /* hw_wir_atom of atomics */
+    bool readonly;       /* ld.global.nc and ldu: may go through a read-only cache */
+    bool bypass_l1;      /* volatile, relaxed and stronger, atomics: served by L2 */
+    /* How the code counts (for who tells accesses at the end): */
+    uint8_t shift;         /* class of a base address: base >> shift & 255 >> shift */
+    uint32_t first;        /* counter of class 0; HW_NO_INDEX: each access is told */
+    bool stride;           /* lane's distance = offset + scale * R; R is the counter at first - 1 */
+    const int64_t *offset; /* 32 distances from lane 0's address; NULL: all 0 */
+    const int64_t *scale;  /* 32, with stride */
+} hw_site;
+
+typedef struct hw_count_branch {
+    uint32_t place, block, inst;
+    uint32_t targets;
+    bool uniform; /* lanes are known to go one way */
+} hw_count_branch;
+
+typedef struct hw_count_table {
+    uint32_t n_blocks, n_insts, n_sites, n_branches, n_guards, n_places;
+    const hw_count_block *blocks;
+    const hw_count_inst *insts; /* in order of blocks */
+    const hw_site *sites;
+    const hw_count_branch *branches;
+    const hw_place *places; /* [0]: none */
+    /* Layout of a worker's counters. */
+    uint32_t n_counters; /* of 64 bits */
+    uint32_t full;       /* n_blocks: warps that ran a block with all 32 lanes, in code made so */
+    uint32_t part;       /* n_blocks * 2: warps that ran it in other code, and their lanes */
+    uint32_t guards;     /* n_guards: lanes in which the guard held */
+    uint32_t divergent;  /* n_branches: warps whose lanes parted */
+} hw_count_table;
+
+/* ---- what a launch counted ---- */
+
+typedef struct hw_block_count {
+    uint64_t warps, lanes; /* executions; lanes active in them, summed */
+} hw_block_count;
+
+typedef struct hw_counters {
+    const hw_count_table *table;
+    const hw_block_count *blocks; /* table.n_blocks */
+    const uint64_t *guard_lanes;  /* table.n_guards: active lanes that were not predicated off */
+    const uint64_t *divergent;    /* table.n_branches */
+    const char *kernel;
+    uint32_t grid[3], block[3];
+    uint64_t blocks_done;    /* thread blocks that ended */
+    uint64_t warps_launched; /* in them */
+    uint32_t static_shared_bytes, dynamic_shared_bytes, local_bytes;
+    uint32_t registers; /* estimate: live 32-bit values a lane */
+    uint64_t wall_ns;   /* of carrying out, not compiling */
+    hw_status status;   /* how the launch ended; counts of what was done until then are valid */
+} hw_counters;
+
+/* ---- listening ---- */
+
+typedef struct hw_access_told {
+    uint32_t site;
+    hw_site_space space; /* never GENERIC */
+    uint32_t lanes;      /* bit mask, not 0: lanes that take part */
+    bool real;           /* addresses are the real ones; else see above */
+    uint64_t times;      /* that many equal accesses */
+    /* 32; those of lanes not in the mask are any. Local memory, which a device interleaves so that equal offsets of
+     * neighbouring lanes are neighbours, comes so: offset / w * 32 * w + lane * w + offset % w, w = the site's bytes
+     * or 4 if less. */
+    const uint64_t *address;
+    uint32_t sm, warp;     /* simulated multiprocessor, warp in its block; 0 if not real */
+    uint64_t thread_block; /* linear index; 0 if not real */
+} hw_access_told;
+
+/* Several launches may be under way at once. `launch` is what begin returned, `worker` what worker
+ * returned; each worker is used by one thread at a time, all from one launch. */
+typedef struct hw_listener {
+    void *ctx;
+    uint32_t wants; /* set of HW_LISTEN_* */
+    /* A launch begins: its table; returns the launch's state. counters: shapes and sizes only. */
+    void *(*begin)(void *ctx, const hw_counters *c, uint32_t workers);
+    void *(*worker)(void *launch, uint32_t index); /* once for each index below workers */
+    void (*access)(void *worker, const hw_access_told *a);
+    /* The launch ended, well or not: add the workers' states in order of index and free all. */
+    void (*end)(void *launch, const hw_counters *c);
+} hw_listener;
+
+#endif
