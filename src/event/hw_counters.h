@@ -75,13 +75,13 @@ static inline const hw_inst_class_info *hw_inst_class_of(unsigned c)
 
 /* ---- the table ---- */
 
-typedef struct hw_place { /* where an instruction comes from */
-    const char *file;     /* source file, NULL: no line information */
+typedef struct hw_count_place { /* where an instruction comes from */
+    const char *file;           /* source file, NULL: no line information */
     uint32_t line, column;
     uint32_t ptx_line;    /* line in the PTX text; 0: unknown */
     uint32_t inlined_at;  /* index of the place it was inlined into; 0: none */
     const char *function; /* inlined function's name or NULL */
-} hw_place;
+} hw_count_place;
 
 typedef struct hw_count_inst {
     uint32_t place;  /* index of table.places; 0: none */
@@ -142,7 +142,7 @@ typedef struct hw_count_table {
     const hw_count_inst *insts; /* in order of blocks */
     const hw_site *sites;
     const hw_count_branch *branches;
-    const hw_place *places; /* [0]: none */
+    const hw_count_place *places; /* [0]: none */
     /* Layout of a worker's counters. */
     uint32_t n_counters; /* of 64 bits */
     uint32_t full;       /* n_blocks: warps that ran a block with all 32 lanes, in code made so */
