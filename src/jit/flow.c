@@ -9,7 +9,8 @@
  * and lanes meet again where paths join. Lanes that branch back run on at once.
  *
  * Where lanes must make progress independently, lanes that spun for a while stay waiting at their
- * loop and control goes on to later blocks; after the last it comes back to the first.
+ * loop and control goes on to later blocks; after the last it comes back to the first. Blocks that
+ * end at a barrier wait until no lane of the warp waits elsewhere.
  *
  * A block that is not `divergent` runs with all live lanes: nobody waits elsewhere, so its uniform
  * branches jump directly. Where all flows into a check surely meet at its block, the check tests
@@ -143,6 +144,13 @@ static hw_lb take_label(hw_gen *g, uint32_t b)
     return g->take[b];
 }
 
+static bool ends_at_barrier(const hw_gen *g, uint32_t b)
+{
+    const hw_wir_block *w = &g->f->blocks.ptr[b];
+    const hw_wir_insn *i = w->insns.len > 1 ? &w->insns.ptr[w->insns.len - 2] : NULL;
+    return i && (i->op == HW_W_BARRIER || i->op == HW_W_BARRIER_RED);
+}
+
 /* After lanes were sent off: control goes to the first of them in the order. */
 static void dispatch(hw_gen *g)
 {
@@ -157,6 +165,8 @@ static void dispatch(hw_gen *g)
         uint32_t t = g->an->order[at];
         if (!is_target(w, t) || hwg_is_exit(g, t))
             continue;
+        if (g->rotate && ends_at_barrier(g, t))
+            continue; /* its check decides */
         if (w->ntargets == 1) {
             LLVMBuildBr(g->b, take_label(g, t));
             return;
@@ -389,13 +399,25 @@ static void surely(hw_gen *g, uint32_t b)
         LLVMBuildBr(g->b, take_label(g, b));
 }
 
-static hw_lv anybody(hw_gen *g)
+/* Lanes that wait anywhere, or anywhere but before a barrier. */
+static hw_lv anybody(hw_gen *g, bool before_barriers)
 {
     hw_lv any = hwg_k(g->i32, 0);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
-        if (g->pend[b])
+        if (g->pend[b] && (before_barriers || !ends_at_barrier(g, b)))
             any = b_or(g, any, get(g, g->pend[b]));
     return any;
+}
+
+/* Do lanes wait at b that may run now? Where lanes run in any order, a barrier is only come to when
+ * the others of the warp have come too: the warp arrives as a whole. */
+static hw_lv may_run(hw_gen *g, uint32_t b)
+{
+    hw_lv some = nonzero(g, get(g, g->pend[b]));
+    if (!g->rotate || !ends_at_barrier(g, b))
+        return some;
+    hw_lv others = b_icmp(g, LLVMIntEQ, anybody(g, false), hwg_k(g->i32, 0));
+    return b_and(g, some, others);
 }
 
 static void checks(hw_gen *g)
@@ -410,15 +432,14 @@ static void checks(hw_gen *g)
             surely(g, b);
             flow = FLOW_NONE;
         } else if (g->pend[b]) {
-            LLVMBuildCondBr(g->b, nonzero(g, get(g, g->pend[b])), take_label(g, b),
-                            g->check[k + 1]);
+            LLVMBuildCondBr(g->b, may_run(g, b), take_label(g, b), g->check[k + 1]);
         } else {
             LLVMBuildBr(g->b, g->check[k + 1]);
         }
     }
     hwg_at(g, g->check[n]);
     if (g->rotate) /* those who let others run ahead */
-        LLVMBuildCondBr(g->b, nonzero(g, anybody(g)), g->check[0], g->done);
+        LLVMBuildCondBr(g->b, nonzero(g, anybody(g, true)), g->check[0], g->done);
     else
         LLVMBuildBr(g->b, g->done);
     for (uint32_t b = 0; b < g->an->nblocks; b++)

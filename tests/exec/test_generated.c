@@ -104,56 +104,59 @@ static void look_back_over_thousands_of_blocks(void **state)
     }
 }
 
-/* Three grid-wide barriers as cooperative groups make them. params: counters[4], errors */
-static const char grid_sync[] =
-    MODULE(0) KERNEL "  %x = sreg.i32 envreg1\n"
-                     "  %y = sreg.i32 envreg2\n"
-                     "  %b = zext.i32.i64 %x\n"
-                     "  %b = shl.i64 %b, 32\n"
-                     "  %o = zext.i32.i64 %y\n"
-                     "  %b = or.i64 %b, %o\n"
-                     "  %w = sreg.i32 nctaid_x\n"
-                     "  %a = mov.i64 %p\n"
-                     "  %x = mov.i32 0\n"
-                     "  %g = icmp.i32.ne %t, 0\n"
-                     "  br round\n"
-                     "round:\n"
-                     "  red.i32.global.add.device [%a], 1\n"
-                     "  barrier 0, _\n"
-                     "  cbr %g, join, one\n"
-                     "one:\n"
-                     "  %f = icmp.i32.eq %c, 0\n"
-                     "  %v = sub.i32 0x80000001, %w\n"
-                     "  %v = select.i32 %f, %v, 1\n"
-                     "  %v = atom.i32.global.add.device [%b + 4], %v\n"
-                     "  br spin\n"
-                     "spin:\n"
-                     "  %y = load.i32.global.volatile.acquire [%b + 4]\n"
-                     "  %y = xor.i32 %y, %v\n"
-                     "  %f = icmp.i32.ge_s %y, 0\n"
-                     "  cbr %f, spin, join\n"
-                     "join:\n"
-                     "  barrier 0, _\n"
-                     "  %v = load.i32.global.volatile [%a]\n"
-                     "  %y = mul.i32 %w, %n\n"
-                     "  %f = icmp.i32.ne %v, %y\n"
-                     "  @%f red.i32.global.add.device [%p + 16], 1\n"
-                     "  %a = add.i64 %a, 4\n"
-                     "  %x = add.i32 %x, 1\n"
-                     "  %f = icmp.i32.lt_u %x, 4\n"
-                     "  cbr %f, round, end\n"
-                     "end:\n"
-                     "  ret\n"
-                     "}\n";
+/* Four grid-wide barriers as cooperative groups make them. That only thread 0 of a block spins can be
+ * seen in one form of the kernel and not in the other. params: counters[4], errors */
+#define GRID_SYNC(HOISTED, TEST)                                \
+    MODULE(0)                                                   \
+    KERNEL "  %x = sreg.i32 envreg1\n"                          \
+           "  %y = sreg.i32 envreg2\n"                          \
+           "  %b = zext.i32.i64 %x\n"                           \
+           "  %b = shl.i64 %b, 32\n"                            \
+           "  %o = zext.i32.i64 %y\n"                           \
+           "  %b = or.i64 %b, %o\n"                             \
+           "  %w = sreg.i32 nctaid_x\n"                         \
+           "  %a = mov.i64 %p\n"                                \
+           "  %x = mov.i32 0\n" HOISTED "  br round\n"          \
+           "round:\n"                                           \
+           "  red.i32.global.add.device [%a], 1\n"              \
+           "  barrier 0, _\n" TEST "one:\n"                     \
+           "  %f = icmp.i32.eq %c, 0\n"                         \
+           "  %v = sub.i32 0x80000001, %w\n"                    \
+           "  %v = select.i32 %f, %v, 1\n"                      \
+           "  %v = atom.i32.global.add.device [%b + 4], %v\n"   \
+           "  br spin\n"                                        \
+           "spin:\n"                                            \
+           "  %y = load.i32.global.volatile.acquire [%b + 4]\n" \
+           "  %y = xor.i32 %y, %v\n"                            \
+           "  %f = icmp.i32.ge_s %y, 0\n"                       \
+           "  cbr %f, spin, join\n"                             \
+           "join:\n"                                            \
+           "  barrier 0, _\n"                                   \
+           "  %v = load.i32.global.volatile [%a]\n"             \
+           "  %y = mul.i32 %w, %n\n"                            \
+           "  %f = icmp.i32.ne %v, %y\n"                        \
+           "  @%f red.i32.global.add.device [%p + 16], 1\n"     \
+           "  %a = add.i64 %a, 4\n"                             \
+           "  %x = add.i32 %x, 1\n"                             \
+           "  %f = icmp.i32.lt_u %x, 4\n"                       \
+           "  cbr %f, round, end\n"                             \
+           "end:\n"                                             \
+           "  ret\n"                                            \
+           "}\n"
+static const char grid_sync_one_lane[] =
+    GRID_SYNC("  %g = icmp.i32.ne %t, 0\n", "  cbr %g, join, one\n");
+static const char grid_sync_any_lane[] = GRID_SYNC("", "  %f = icmp.i32.ne %t, 0\n"
+                                                       "  cbr %f, join, one\n");
 
 static void cooperative_grids_synchronise(void **state)
 {
     (void)state;
-    for (size_t w = 0; w < HW_COUNTOF(worker_counts); w++) {
-        rig *r = rig_new_generated("h100", worker_counts[w], NULL);
+    const char *const texts[] = { grid_sync_one_lane, grid_sync_any_lane };
+    for (size_t w = 0; w < 2 * HW_COUNTOF(worker_counts); w++) {
+        rig *r = rig_new_generated("h100", worker_counts[w / 2], NULL);
         uint64_t out = rig_alloc(r, 20);
         rig_shape s = { .grid = { 264 }, .block = { 256 }, .cooperative = true };
-        assert_int_equal(RUN_TEXT(r, grid_sync, s, out), HW_OK);
+        assert_int_equal(RUN_TEXT(r, texts[w % 2], s, out), HW_OK);
         for (int i = 0; i < 4; i++)
             assert_int_equal(words(out)[i], 264 * 256);
         assert_int_equal(words(out)[4], 0);
