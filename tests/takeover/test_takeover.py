@@ -75,8 +75,8 @@ def stripped(dir):
 
 def driver_only(dir):
     """A program that nvcc linked but that calls no runtime is told nothing, stripped or not."""
-    open(f"{dir}/d.cu", "w").write("#include <cstdio>\nint main() { puts(\"plain\"); }\n")
-    build(NVCC, f"{dir}/d.cu", "-o", f"{dir}/d")
+    open(f"{dir}/d.cpp", "w").write("#include <cstdio>\nint main() { puts(\"plain\"); }\n")
+    build(NVCC, f"{dir}/d.cpp", "-o", f"{dir}/d")
     for _ in range(2):
         r = run(f"{dir}/d")
         check("no runtime", r.stdout == "plain\n" and not r.stderr, r.stderr)
