@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* nvcc's link step leaves one wrapper of its own, also where nothing else is there. */
+enum { WRAPPER_SIZE = 24 };
+
 typedef struct file {
     const char *bytes;
     size_t size;
@@ -108,7 +111,7 @@ static void read_sections(const file *f, hw_object *o)
         const Elf64_Shdr *s = &f->sections[i];
         const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
         if (strcmp(name, ".nvFatBinSegment") == 0)
-            o->registers_code = true;
+            o->registers_code = s->sh_size > WRAPPER_SIZE;
         else if (strcmp(name, ".halfwarp_cudart") == 0)
             o->is_ours = true;
         else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
