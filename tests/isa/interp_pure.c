@@ -353,8 +353,8 @@ static u128 high_product(unsigned op, u128 a, u128 b, unsigned bits)
     return (u128)((interp_sign(a, bits) * interp_sign(b, bits)) >> bits);
 }
 
-/* What one lane of a pure operation gives; false: not known here. */
-static bool int_op(const hw_wir_insn *i, const u128 *s, u128 *d)
+/* Moves and arithmetic; false: not one of them. */
+static bool arithmetic_op(const hw_wir_insn *i, const u128 *s, u128 *d)
 {
     unsigned bits = hw_wir_bits(i->type);
     u128 a = s[0], b = i->nsrc > 1 ? s[1] : 0, c = i->nsrc > 2 ? s[2] : 0;
@@ -412,6 +412,18 @@ static bool int_op(const hw_wir_insn *i, const u128 *s, u128 *d)
     case HW_W_ABS:
         *d = (u128)(x < 0 ? -x : x);
         break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+/* Logic, shifts, bits and comparison. */
+static bool bit_op(const hw_wir_insn *i, const u128 *s, u128 *d)
+{
+    unsigned bits = hw_wir_bits(i->type);
+    u128 a = s[0], b = i->nsrc > 1 ? s[1] : 0, c = i->nsrc > 2 ? s[2] : 0;
+    switch (i->op) {
     case HW_W_AND:
         *d = a & b;
         break;
@@ -523,7 +535,7 @@ static bool scalar_op(const hw_wir_insn *i, const u128 *s, u128 *d)
             *d = approx_op(i, s);
             break;
         }
-        return int_op(i, s, d);
+        return arithmetic_op(i, s, d) || bit_op(i, s, d);
     }
     return true;
 }
