@@ -81,6 +81,8 @@ static uint32_t *make_blocks(lw *l)
     for (size_t k = 0; k <= n; k++)
         if (begins[k])
             begins[k] = hw_wir_block_new(&l->b, names[k]);
+    if (!f->is_kernel)
+        l->last = hw_wir_block_new(&l->b, NULL);
     l->blocks = HW_NEW_N(l->arena, uint32_t, f->labels.len + 1);
     for (size_t k = 0; k < f->labels.len; k++)
         l->blocks[k] = begins[f->labels.ptr[k].insn];
@@ -154,8 +156,10 @@ static void lower_control(lw *l, uint32_t next)
         branch_indexed(l, next);
         break;
     case PTX_ROW_ret:
-        lw_return(l);
-        end_lanes(l, HW_W_RET, 0, next);
+        if (l->f->is_kernel)
+            end_lanes(l, HW_W_RET, 0, next);
+        else
+            branch(l, l->last, next);
         break;
     case PTX_ROW_exit:
         end_lanes(l, HW_W_EXIT, 0, next);
@@ -183,6 +187,20 @@ static void lower_insn(lw *l, const ptx_insn *i, uint32_t next)
         lw_rows[i->row->id](l);
 }
 
+/* The end of the text, and of a device function: its only return, so that the results of lanes that
+ * return early are merged with those of the others. */
+static void finish_body(lw *l)
+{
+    l->i = NULL;
+    l->guard = HW_WIR_NONE;
+    if (!l->f->is_kernel)
+        start_block(l, l->last);
+    else if (is_terminated(l))
+        return;
+    lw_return(l);
+    end_lanes(l, HW_W_RET, 0, 0);
+}
+
 static void lower_body(lw *l)
 {
     const ptx_function *f = l->f;
@@ -198,12 +216,7 @@ static void lower_body(lw *l)
         return;
     if (begins[f->insns.len])
         start_block(l, begins[f->insns.len]);
-    if (is_terminated(l))
-        return;
-    l->i = NULL;
-    l->guard = HW_WIR_NONE;
-    lw_return(l);
-    end_lanes(l, HW_W_RET, 0, 0);
+    finish_body(l);
 }
 
 static hw_status lower_function(lw_module *lm, const ptx_function *f, uint32_t id,

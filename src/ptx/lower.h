@@ -45,6 +45,7 @@ typedef struct lw {
     const ptx_match *x;
     hw_wir_type t[PTX_MAX_TYPES]; /* of the match's types */
     uint32_t *blocks;             /* label -> block */
+    uint32_t last;                /* the block a device function returns from */
     uint32_t first_temp;          /* registers below are PTX's (same index) and hidden ones */
     uint32_t carry;               /* I1: CC.CF */
     lw_place *places;             /* hash table by symbol; size place_mask + 1 */

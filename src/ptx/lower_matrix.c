@@ -341,6 +341,25 @@ static hw_wir_type int_type(unsigned bits)
     return bits == 8 ? HW_T_I8 : bits == 16 ? HW_T_I16 : bits == 32 ? HW_T_I32 : HW_T_I64;
 }
 
+/* Register k of a fragment: elements k*n .. k*n+n-1, which stand together if memory is in row order. */
+static hw_wir_val load_register(lw *l, const tile *t, uint32_t k, uint32_t n)
+{
+    hw_wir_type small = int_type(t->bits), whole = t->bits == 64 ? HW_T_I64 : HW_T_I32;
+    if (n == 1 || t->by_rows) {
+        hw_wir_val v = lw_temp(l, whole);
+        access(l, HW_W_LOAD, whole, &t->at, element(l, t, k * n), v);
+        return v;
+    }
+    hw_wir_val r = hw_wir_imm(0);
+    for (uint32_t e = 0; e < n; e++) {
+        hw_wir_val v = lw_temp(l, small);
+        access(l, HW_W_LOAD, small, &t->at, element(l, t, k * n + e), v);
+        v = i32(l, HW_W_SHL, lw_fit(l, v, small, HW_T_I32, false), e * t->bits);
+        r = hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, r, v);
+    }
+    return r;
+}
+
 void w_wmma_load(lw *l)
 {
     tile t = { 0 };
@@ -348,23 +367,11 @@ void w_wmma_load(lw *l)
     if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[0], l->i->nops > 2 ? &o[2] : NULL))
         return;
     start(l, &t, &o[1]);
-    hw_wir_type small = int_type(t.bits), whole = t.bits == 64 ? HW_T_I64 : HW_T_I32;
-    uint32_t n = t.bits == 64 ? 1 : 32 / t.bits;
     hw_wir_val r[8];
-    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++) {
-        bool at_once = n == 1 || t.by_rows;
-        r[k] = lw_temp(l, whole);
-        if (at_once)
-            access(l, HW_W_LOAD, whole, &t.at, element(l, &t, k * n), r[k]);
-        for (uint32_t e = 0; !at_once && e < n; e++) {
-            hw_wir_val v = lw_temp(l, small);
-            access(l, HW_W_LOAD, small, &t.at, element(l, &t, k * n + e), v);
-            v = i32(l, HW_W_SHL, lw_fit(l, v, small, HW_T_I32, false), e * t.bits);
-            r[k] = e ? hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, r[k], v) : v;
-        }
-    }
     for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++)
-        lw_set(l, part(&o[0], k), whole == HW_T_I64 ? PTX_B64 : PTX_B32, r[k]);
+        r[k] = load_register(l, &t, k, t.bits == 64 ? 1 : 32 / t.bits);
+    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++)
+        lw_set(l, part(&o[0], k), t.bits == 64 ? PTX_B64 : PTX_B32, r[k]);
 }
 
 void w_wmma_store(lw *l)

@@ -310,8 +310,8 @@ static void drop_unreached(preparer *p)
     }
     for (size_t k = 0; k < p->m->functions.len; k++) {
         hw_wir_function *f = &p->m->functions.ptr[k];
-        if (reached[k] || (p->m->uses_indirect_calls && p->callers[k] == 0))
-            continue; /* without a caller: reached from data (a table of function values) */
+        if (reached[k] || p->m->uses_indirect_calls)
+            continue; /* a table in memory may hold its value, whether it is called by name or not */
         f->defined = false;
         f->blocks.len = 0;
     }

@@ -369,6 +369,8 @@ static bool lane_op(interp *x, frame *f, const hw_wir_insn *i, unsigned l)
     case HW_W_COPY:
         copy_bytes(x, s, i->imm);
         return true;
+    case HW_W_BARRIER: /* the only warp */
+    case HW_W_BARRIER_ARRIVE:
     case HW_W_FENCE:
     case HW_W_PREFETCH:
     case HW_W_WARPSYNC:
