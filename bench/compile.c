@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * bench_compile: what compiling costs.
  *
- *   bench_compile FILE.ptx [--kernel NAME] [--tier N] [--block X,Y,Z] [--ir FILE]
+ *   bench_compile FILE.ptx [--kernel NAME] [--tier N] [--block X,Y,Z] [--independent 0|1] [--ir FILE]
  *
  * For each kernel of the file: PTX parsed once, then lowered and compiled (no cache), with the processor milliseconds of
  * the code generator, the warp IR's size and the object's. --ir writes the LLVM IR as it goes to the code generator. */
@@ -74,6 +74,8 @@ static bool parse_options(int argc, char **argv, options *o)
             o->kernel = value;
         else if (!strcmp(argv[i - 1], "--ir"))
             o->ir = value;
+        else if (!strcmp(argv[i - 1], "--independent"))
+            o->variant.independent = strtoul(value, NULL, 10) != 0;
         else if (!strcmp(argv[i - 1], "--tier"))
             o->variant.tier = (uint8_t)strtoul(value, NULL, 10);
         else if (strcmp(argv[i - 1], "--block") != 0 ||
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
     options o;
     if (!parse_options(argc, argv, &o)) {
         fprintf(stderr, "usage: bench_compile FILE.ptx [--kernel NAME] [--tier N] [--block X,Y,Z] "
+                        "[--independent 0|1] "
                         "[--ir FILE]\n");
         return 2;
     }
