@@ -10,63 +10,78 @@
     for (uint32_t rest_ = (lanes), l = rest_ ? (uint32_t)__builtin_ctz(rest_) : 0; rest_; \
          rest_ &= rest_ - 1, l = rest_ ? (uint32_t)__builtin_ctz(rest_) : 0)
 
-static uint32_t word(const hw_lane_arrays *io, uint32_t n, uint32_t lane)
-{
-    uint32_t v = 0;
-    if (n < io->nsrc)
-        memcpy(&v, (const uint8_t *)io->src[n] + 4 * lane, sizeof v);
-    return v;
-}
+/* How the sources of one call are laid out. */
+typedef struct layout {
+    unsigned dims;
+    bool layered;
+    uint32_t first, behind; /* the first coordinate; the first source after the coordinates */
+} layout;
 
-static float number(const hw_lane_arrays *io, uint32_t n, uint32_t lane)
-{
-    uint32_t bits = word(io, n, lane);
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-/* The place a lane names; *next is the first source behind it. */
-static hw_tex_place place_of(const hw_lane_arrays *io, uint64_t aux, uint32_t lane, uint32_t *next)
+static layout layout_of(uint64_t aux)
 {
     hw_geometry g = (hw_geometry)(aux & HW_TEX_GEOMETRY);
-    unsigned dims = hw_tex_dims(g);
-    hw_tex_place p = { .lod = 0 };
-    uint32_t n = 1;
-    if (hw_tex_layered(g))
-        p.layer = word(io, n++, lane);
-    for (unsigned d = 0; d < dims; d++, n++) {
-        p.x[d] = number(io, n, lane);
-        p.i[d] = (int32_t)word(io, n, lane);
-    }
-    if (aux & HW_TEX_LEVEL)
-        p.lod = number(io, n++, lane);
-    for (unsigned d = 0; (aux & HW_TEX_GRAD) && d < dims; d++) {
-        p.dx[d] = number(io, n + d, lane);
-        p.dy[d] = number(io, n + dims + d, lane);
-    }
-    *next = n;
-    return p;
+    layout o = { hw_tex_dims(g), hw_tex_layered(g), 1, 0 };
+    o.first += o.layered;
+    o.behind = o.first + o.dims;
+    return o;
 }
 
-static const hw_texture *texture_of(hw_frame *f, const hw_lane_arrays *io, uint32_t lane)
+static void take(const hw_lane_arrays *io, uint32_t n, uint32_t lane, void *out)
+{
+    memcpy(out, (const uint8_t *)io->src[n] + 4 * lane, 4);
+}
+
+static void place_of(const hw_lane_arrays *io, const layout *o, uint32_t lane, hw_tex_place *p)
+{
+    if (o->layered)
+        take(io, 1, lane, &p->layer);
+    for (unsigned d = 0; d < o->dims; d++)
+        take(io, o->first + d, lane, &p->i[d]);
+}
+
+/* A level of detail, or what one is computed from. */
+static void detail_of(const hw_lane_arrays *io, const layout *o, uint64_t aux, uint32_t lane,
+                      hw_tex_place *p)
+{
+    if (aux & HW_TEX_LEVEL)
+        take(io, o->behind, lane, &p->lod);
+    for (unsigned d = 0; (aux & HW_TEX_GRAD) && d < o->dims; d++) {
+        take(io, o->behind + d, lane, &p->dx[d]);
+        take(io, o->behind + o->dims + d, lane, &p->dy[d]);
+    }
+}
+
+typedef struct looked_up { /* lanes mostly have one object */
+    uint64_t handle;
+    const hw_texture *t;
+} looked_up;
+
+static const hw_texture *texture_of(hw_frame *f, const hw_lane_arrays *io, uint32_t lane,
+                                    looked_up *last)
 {
     uint64_t handle;
     memcpy(&handle, (const uint8_t *)io->src[0] + 8 * lane, sizeof handle);
-    const hw_texture *t = hw_texture_get(handle);
-    if (!t)
+    if (last->t && last->handle == handle)
+        return last->t;
+    *last = (looked_up){ handle, hw_texture_get(handle) };
+    if (!last->t)
         hw_raise(f, HW_F_ILLEGAL_ADDRESS, f->fault_loc, "0x%llx is no texture or surface object",
                  (unsigned long long)handle);
-    return t;
+    return last->t;
 }
 
 void hw_h_tex(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
+    const layout o = layout_of(aux);
+    looked_up last = { 0, NULL };
+    hw_tex_place p = { .lod = 0 };
     FOR_LANES(l, lanes)
     {
-        uint32_t next, out[4];
-        const hw_texture *t = texture_of(f, io, l);
-        const hw_tex_place p = place_of(io, aux, l, &next);
+        uint32_t out[4];
+        const hw_texture *t = texture_of(f, io, l, &last);
+        place_of(io, &o, l, &p);
+        if (aux & (HW_TEX_LEVEL | HW_TEX_GRAD))
+            detail_of(io, &o, aux, l, &p);
         hw_texture_fetch(t, aux, &p, out);
         for (uint32_t c = 0; c < io->ndst && c < 4; c++)
             memcpy((uint8_t *)io->dst[c] + 4 * l, &out[c], sizeof out[c]);
@@ -79,12 +94,14 @@ void hw_h_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t a
     uint32_t bytes = (uint32_t)(aux >> HW_SURF_BYTES_SHIFT) & 15,
              count = (uint32_t)(aux >> HW_SURF_COUNT_SHIFT) & 7;
     uint32_t stride = bytes > 4 ? 8 : 4;
+    const layout o = layout_of(aux);
+    looked_up last = { 0, NULL };
+    hw_tex_place p = { .lod = 0 };
     FOR_LANES(l, lanes)
     {
-        uint32_t next;
         uint64_t address;
-        const hw_texture *t = texture_of(f, io, l);
-        const hw_tex_place p = place_of(io, aux, l, &next);
+        const hw_texture *t = texture_of(f, io, l, &last);
+        place_of(io, &o, l, &p);
         if (!hw_surface_address(t, aux, &p, &address))
             hw_raise(f, HW_F_ILLEGAL_ADDRESS, f->fault_loc,
                      "surface access at (%d, %d, %d), outside the surface", p.i[0], p.i[1], p.i[2]);
@@ -92,7 +109,7 @@ void hw_h_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t a
             uint8_t *memory = (uint8_t *)(uintptr_t)(address + k * bytes);
             uint64_t v = 0;
             if (aux & HW_SURF_STORE) {
-                memcpy(&v, (const uint8_t *)io->src[next + k] + stride * l, stride);
+                memcpy(&v, (const uint8_t *)io->src[o.behind + k] + stride * l, stride);
                 if (address)
                     memcpy(memory, &v, bytes);
                 continue;

@@ -81,11 +81,13 @@ enum {
 };
 
 typedef struct hw_tex_place {
-    float x[3];     /* or: */
-    int32_t i[3];   /* with HW_TEX_INTEGER */
-    uint32_t layer; /* arrays */
-    float lod;      /* with LEVEL */
-    float dx[3], dy[3];
+    union {
+        float x[3];
+        int32_t i[3]; /* with HW_TEX_INTEGER, and of surfaces */
+    };
+    uint32_t layer;     /* arrays */
+    float lod;          /* with LEVEL */
+    float dx[3], dy[3]; /* with GRAD */
 } hw_tex_place;
 
 /* Coordinates an instruction gives beside the layer: 1 to 3. */

@@ -145,21 +145,48 @@ static texel border_of(const hw_texture *t)
     return r;
 }
 
+/* One format's texels made four floats. */
+typedef void read_fn(const hw_texture *t, const uint8_t *p, float out[4]);
+
+static void read_f32(const hw_texture *t, const uint8_t *p, float out[4])
+{
+    for (unsigned c = 0; c < t->channels; c++)
+        memcpy(&out[c], p + 4 * c, 4);
+}
+
+static void read_u8(const hw_texture *t, const uint8_t *p, float out[4])
+{
+    for (unsigned c = 0; c < t->channels; c++)
+        out[c] = (float)p[c] / 255;
+}
+
+static void read_any(const hw_texture *t, const uint8_t *p, float out[4])
+{
+    for (unsigned c = 0; c < t->channels; c++)
+        out[c] = as_float(t, p + c * formats[t->format].bytes, c);
+}
+
+static read_fn *reader_of(const hw_texture *t)
+{
+    return t->format == HW_TEXEL_F32              ? read_f32
+           : t->format == HW_TEXEL_U8 && !t->srgb ? read_u8
+                                                  : read_any;
+}
+
 /* A texel by number; the numbers are inside. */
-static texel texel_at(const hw_texture *t, const hw_texels *m, const int64_t n[3])
+static inline texel texel_at(const hw_texture *t, const hw_texels *m, const int64_t n[3])
 {
     texel r = { { 0, 0, 0, 1 }, { 0, 0, 0, 1 } };
     unsigned bytes = formats[t->format].bytes;
     const uint8_t *p = (const uint8_t *)(uintptr_t)(m->address + (uint64_t)n[2] * m->slice +
                                                     (uint64_t)n[1] * m->pitch) +
                        (uint64_t)n[0] * bytes * t->channels;
-    bool floats = gives_floats(t);
-    for (unsigned c = 0; c < t->channels; c++, p += bytes) {
-        if (floats)
-            r.f[c] = as_float(t, p, c);
-        else
-            r.i[c] = (uint32_t)integer_at(p, bytes, formats[t->format].is_signed);
+    if (gives_floats(t)) {
+        reader_of(t)(t, p, r.f);
+        return r;
     }
+    for (unsigned c = 0; c < t->channels; c++)
+        r.i[c] = (uint32_t)integer_at(p + c * bytes, bytes, formats[t->format].is_signed);
     return r;
 }
 
@@ -204,10 +231,10 @@ static texel fetch_number(const hw_texture *t, const hw_texels *m, const int64_t
 
 static int64_t whole(float x)
 {
-    float f = floorf(x);
-    return f > -1e9f && f < 1e9f ? (int64_t)f
-           : f > 0               ? 1000000000
-                                 : -1000000000; /* NaN: far outside */
+    if (!(x > -1e9f && x < 1e9f))
+        return x > 0 ? 1000000000 : -1000000000; /* NaN: far outside */
+    int64_t n = (int64_t)x;
+    return n - ((float)n > x); /* down, and no call of floorf */
 }
 
 typedef struct corner { /* of a linear filter: the lower texels and how far on, in 1/256 */
@@ -215,23 +242,49 @@ typedef struct corner { /* of a linear filter: the lower texels and how far on, 
     float part[3];
 } corner;
 
-static corner corner_of(const hw_texels *m, const float x[3], unsigned dims, int64_t layer)
+static corner corner_of(const float x[3], unsigned dims, int64_t layer)
 {
     corner c = { { 0, 0, layer }, { 0 } };
-    (void)m;
     for (unsigned d = 0; d < dims; d++) {
         float b = x[d] - 0.5f;
         c.n[d] = whole(b);
-        c.part[d] = floorf((b - floorf(b)) * 256.0f + 0.5f) / 256.0f;
+        c.part[d] = (float)(int)((b - (float)c.n[d]) * 256.0f + 0.5f) / 256.0f;
     }
     return c;
+}
+
+/* The commonest: two dimensions, all four texels inside. */
+static bool linear_2d(const hw_texture *t, const hw_texels *m, const corner *c, texel *out)
+{
+    if (c->n[0] < 0 || c->n[1] < 0 || c->n[0] + 1 >= m->width || c->n[1] + 1 >= m->height)
+        return false;
+    unsigned bytes = formats[t->format].bytes * t->channels;
+    const uint8_t *p =
+        (const uint8_t *)(uintptr_t)(m->address + (uint64_t)c->n[2] * m->slice +
+                                     (uint64_t)c->n[1] * m->pitch + (uint64_t)c->n[0] * bytes);
+    read_fn *read = reader_of(t);
+    float v[4][4] = { { 0, 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 1 } };
+    read(t, p, v[0]);
+    read(t, p + bytes, v[1]);
+    read(t, p + m->pitch, v[2]);
+    read(t, p + m->pitch + bytes, v[3]);
+    float a = c->part[0], b = c->part[1];
+    const float w[4] = { (1 - a) * (1 - b), a * (1 - b), (1 - a) * b, a * b };
+    for (int i = 0; i < 4; i++) { /* texels of no weight do not count, be they infinite */
+        out->f[i] = 0;
+        for (int k = 0; k < 4; k++)
+            out->f[i] += w[k] != 0 ? w[k] * v[k][i] : 0;
+    }
+    return true;
 }
 
 static texel fetch_linear(const hw_texture *t, const hw_texels *m, const float x[3], unsigned dims,
                           int64_t layer)
 {
-    corner c = corner_of(m, x, dims, layer);
+    corner c = corner_of(x, dims, layer);
     texel sum = { { 0 }, { 0 } };
+    if (dims == 2 && linear_2d(t, m, &c, &sum))
+        return sum;
     for (unsigned k = 0; k < 1u << dims; k++) {
         int64_t n[3] = { c.n[0], c.n[1], c.n[2] };
         float weight = 1;
@@ -293,6 +346,8 @@ static unsigned face_of(const float v[3], float st[3])
 
 static float lod_of(const hw_texture *t, uint64_t aux, const hw_tex_place *p, unsigned dims)
 {
+    if (t->levels == 1)
+        return 0;
     float lod = p->lod;
     if (aux & HW_TEX_GRAD) {
         const uint32_t size[3] = { t->level[0].width, t->level[0].height, t->level[0].depth };
@@ -314,6 +369,8 @@ static float lod_of(const hw_texture *t, uint64_t aux, const hw_tex_place *p, un
 static texel fetch_lod(const hw_texture *t, float lod, const float x[3], unsigned dims,
                        int64_t layer)
 {
+    if (t->levels == 1)
+        return fetch_level(t, &t->level[0], x, dims, layer);
     uint32_t low = (uint32_t)(t->mip_linear ? floorf(lod) : floorf(lod + 0.5f));
     if (low >= t->levels)
         low = t->levels - 1;
@@ -336,7 +393,7 @@ static texel gather(const hw_texture *t, uint64_t aux, const hw_tex_place *p, in
     float x[3] = { p->x[0], p->x[1], 0 };
     if (t->normalized)
         x[0] *= (float)m->width, x[1] *= (float)m->height;
-    corner c = corner_of(m, x, 2, layer);
+    corner c = corner_of(x, 2, layer);
     unsigned channel = (unsigned)(aux >> HW_TEX_CHANNEL_SHIFT) & 3;
     texel r = { { 0 }, { 0 } };
     for (int k = 0; k < 4; k++) {
@@ -381,8 +438,27 @@ static texel fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p)
     return fetch_lod(t, lod_of(t, aux, p, dims), x, dims, layer);
 }
 
+/* Two dimensions, the nearest texel, and that inside: most of all fetches. */
+static bool nearest_2d(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4])
+{
+    const hw_texels *m = &t->level[0];
+    if ((aux & 0xFF) != HW_TEX_2D || t->linear || t->levels > 1)
+        return false;
+    float x = p->x[0], y = p->x[1];
+    if (t->normalized)
+        x *= (float)m->width, y *= (float)m->height;
+    if (!(x >= 0 && x < (float)m->width && y >= 0 && y < (float)m->height))
+        return false;
+    const int64_t n[3] = { (int64_t)x, (int64_t)y, 0 };
+    texel r = texel_at(t, m, n);
+    memcpy(out, gives_floats(t) ? (const void *)r.f : r.i, 4 * sizeof *out);
+    return true;
+}
+
 void hw_texture_fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4])
 {
+    if (nearest_2d(t, aux, p, out))
+        return;
     texel r = fetch(t, aux, p);
     memcpy(out, gives_floats(t) ? (const void *)r.f : r.i, 4 * sizeof *out);
 }
