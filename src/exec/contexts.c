@@ -281,7 +281,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         f->lanes = UINT32_MAX;
         f->local_used = 0;
         f->spins = f->spin_mask = 0;
-        f->fault_loc = 0;
+        f->fault_loc = f->fault_lanes = 0;
         f->smid = smid;
         memcpy(f->ctaid, ctaid, sizeof ctaid);
     }

@@ -85,7 +85,6 @@ struct hw_worker {
     volatile sig_atomic_t in_code; /* a SIGSEGV now is the kernel's */
     sigjmp_buf escape;
     hw_raised raised;
-    uint32_t lane; /* bit of the lane a helper serves; 0: any of the warp's */
     hw_prints prints;
     char *assert_text; /* for stderr */
     size_t assert_len;

@@ -215,8 +215,9 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
 {
     uint64_t shared = (uint64_t)(uintptr_t)f->shared, local = (uint64_t)(uintptr_t)f->local;
     uint64_t local_bytes = r->local_stride * HW_WARP_LANES;
-    /* A negative offset is a large one to 32-bit shared addresses. */
-    if (addr - shared < UINT64_C(1) << 32 && addr - r->x->slots_base < UINT64_C(1) << 33)
+    /* A negative offset may also have become a large one: shared addresses have 32 bits. */
+    const uint64_t below = UINT64_C(1) << 31, above = UINT64_C(1) << 32;
+    if (addr - shared + below < below + above && addr - r->x->slots_base < 2 * above)
         add(t, " (offset %lld of %u bytes of shared memory)",
             (long long)(int32_t)(uint32_t)(addr - shared), r->shared_bytes);
     else if (local && addr - local < local_bytes + 65536)
@@ -323,7 +324,7 @@ static void fill(hw_fault *out, hw_worker *k)
     hw_run *r = k->run;
     const hw_raised *e = &k->raised;
     const hw_frame *f = k->frame;
-    uint32_t lanes = k->lane ? k->lane : f->lanes;
+    uint32_t lanes = f->fault_lanes ? f->fault_lanes : f->lanes;
     *out = (hw_fault){ .status = e->status,
                        .kernel = keep_name(r->x, r->l->source->name),
                        .loc = find_loc(r, e),

@@ -93,12 +93,12 @@ static void h_vprintf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uin
     uint64_t index = atomic_load_explicit(&b->index, memory_order_relaxed);
     FOR_LANES(l, lanes)
     {
-        b->worker->lane = 1u << l;
+        f->fault_lanes = 1u << l;
         int n = hw_print_call(&b->worker->prints, f, index, u64_of(io, 0, l), u64_of(io, 1, l));
         if (io->ndst && io->dst[0])
             ((int32_t *)io->dst[0])[l] = n;
     }
-    b->worker->lane = 0;
+    f->fault_lanes = 0;
 }
 
 /* __assertfail(message, file, line, function, char_size): a line for each lane, as on a device. */
@@ -129,7 +129,7 @@ static void h_assertfail(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, 
         }
     }
     uint32_t first = lanes ? (uint32_t)__builtin_ctz(lanes) : 0;
-    k->lane = 1u << first;
+    f->fault_lanes = 1u << first;
     hw_raise(f, HW_F_ASSERT, f->fault_loc,
              "device-side assert: %.120s:%u: Assertion `%.120s` failed", file,
              ((const uint32_t *)io->src[2])[first], message);
@@ -152,14 +152,14 @@ static void h_free(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64
     FOR_LANES(l, lanes)
     {
         uint64_t p = u64_of(io, 0, l);
-        block_of(f)->worker->lane = 1u << l;
+        f->fault_lanes = 1u << l;
         if (p && !hw_heap_give(&block_of(f)->x->heap, p))
             hw_raise(
                 f, HW_F_TRAP, f->fault_loc,
                 "free of 0x%llx, which device malloc has not returned or which was freed before",
                 (unsigned long long)p);
     }
-    block_of(f)->worker->lane = 0;
+    f->fault_lanes = 0;
 }
 
 /* ---- the table ---- */

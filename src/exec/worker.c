@@ -211,7 +211,6 @@ void hw_worker_main(void *run, unsigned index)
         fp_leave(fp);
         hw_fault_keep(k);
         k->current->busy = false;
-        k->lane = 0;
         drop_abandoned(k);
         fp_enter(r->code->flush_all);
     }

@@ -28,7 +28,7 @@ static void check_lane_shared(hw_frame *f, uint64_t addr, const hw_jit_piece *p)
     bool inside = off < f->total_shared && f->total_shared - off >= p->bytes;
     uint64_t at = (uint64_t)(uintptr_t)f->shared + off;
     if (!inside)
-        f->call->fault(f, HW_F_ILLEGAL_ADDRESS, p->loc);
+        f->call->bad_address(f, at, 1, p->loc);
     else if (!aligned(off, p->bytes))
         f->call->bad_address(f, at, p->bytes, p->loc);
 }
@@ -37,16 +37,22 @@ void hw_jit_check_range(hw_frame *f, const uint64_t *addr, uint32_t lanes,
                         const hw_jit_piece *pieces, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t m = lanes; m; m &= m - 1)
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            f->fault_lanes = m & -m;
             check_lane(f, addr[__builtin_ctz(m)], &pieces[i]);
+        }
+    f->fault_lanes = 0;
 }
 
 void hw_jit_check_shared(hw_frame *f, const uint64_t *addr, uint32_t lanes,
                          const hw_jit_piece *pieces, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t m = lanes; m; m &= m - 1)
+        for (uint32_t m = lanes; m; m &= m - 1) {
+            f->fault_lanes = m & -m;
             check_lane_shared(f, addr[__builtin_ctz(m)], &pieces[i]);
+        }
+    f->fault_lanes = 0;
 }
 
 static void check_affine(hw_frame *f, uint64_t s, uint64_t r, const int64_t *c_and_d,

@@ -236,11 +236,37 @@ static void a_fault_before_a_barrier_ends_the_launch(void **state)
     assert_int_equal(r->fault.address, a + 4096);
     assert_int_equal(r->fault.loc.line, 3); /* told by the machine instruction */
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, 1000, 0), HW_F_ILLEGAL_ADDRESS);
+    assert_int_equal(r->fault.thread[0], 5);
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, a + 2, 0), HW_F_MISALIGNED_ADDRESS);
+    assert_int_equal(r->fault.thread[0], 5);
     assert_int_equal(r->fault.loc.line, 3);
     assert_int_equal(RUN_TEXT(r, fault_before_barrier, s, a, 1), HW_F_TRAP);
     assert_int_equal(r->fault.loc.line, 3);
     assert_true(seconds() - start < 1.0);
+    rig_free(r);
+}
+
+/* params: offset */
+static const char shared_overrun[] = MODULE(512) LOCS KERNEL "  %v = load.i32.param [%par]\n"
+                                                             "  %w = shl.i32 %t, 2\n"
+                                                             "  %v = add.i32 %v, %w\n"
+                                                             "  store.i32.shared [%v], 1 !1\n"
+                                                             "  ret\n"
+                                                             "}\n";
+
+static void an_access_outside_shared_memory_is_told(void **state)
+{
+    (void)state;
+    rig *r = rig_new_generated("h100", 2, NULL);
+    rig_shape s = { .grid = { 4 }, .block = { 128 } };
+    assert_int_equal(RUN_TEXT(r, shared_overrun, s, 0), HW_OK);
+    assert_int_equal(RUN_TEXT(r, shared_overrun, s, 12), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(strstr(r->fault.text, "offset 512 of 512 bytes of shared memory"));
+    assert_int_equal(r->fault.thread[0], 125);
+    assert_int_equal(r->fault.loc.line, 3);
+    assert_int_equal(RUN_TEXT(r, shared_overrun, s, (uint32_t)-4), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(strstr(r->fault.text, "offset -4 of 512 bytes of shared memory"));
+    assert_int_equal(r->fault.thread[0], 0);
     rig_free(r);
 }
 
@@ -357,6 +383,7 @@ int main(void)
         cmocka_unit_test(a_lock_in_a_warp_is_diagnosed_where_lanes_go_in_step),
         cmocka_unit_test(a_lock_in_a_warp_works_where_lanes_are_independent),
         cmocka_unit_test(a_fault_before_a_barrier_ends_the_launch),
+        cmocka_unit_test(an_access_outside_shared_memory_is_told),
         cmocka_unit_test(an_endless_loop_can_be_timed_out),
         cmocka_unit_test(a_deadlock_is_told),
         cmocka_unit_test(ended_lanes_do_not_hold_a_barrier),
