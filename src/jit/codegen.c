@@ -6,7 +6,6 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
-#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -24,10 +23,6 @@ static void init_llvm(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    /* The pass that moves integer code to mask registers is quadratic in large functions (half of all
-     * time on a radix sort) and gains nothing here: masks are vectors of i1 already. */
-    static const char *const arguments[] = { "halfwarp", "-disable-x86-domain-reassignment" };
-    LLVMParseCommandLineOptions((int)HW_COUNTOF(arguments), arguments, NULL);
 }
 
 /* ---- the processor ---- */

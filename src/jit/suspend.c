@@ -49,9 +49,10 @@ static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
         mark(set, in->guard, true);
     }
     /* what lanes that wait elsewhere need */
-    for (uint32_t i = 0; g->an->wanted_set[block] && i < g->an->nlive; i++)
-        if (hw_bit(g->an->wanted_set[block], i))
-            mark(set, hw_wir_reg(g->an->live_reg[i]), true);
+    for (uint32_t b = 0; b < g->an->nblocks && g->an->divergent[block]; b++)
+        for (uint32_t i = 0; g->pend[b] && i < g->an->nlive; i++)
+            if (hw_bit(g->an->live_in_set[b], i))
+                mark(set, hw_wir_reg(g->an->live_reg[i]), true);
     return set;
 }
 
@@ -126,25 +127,18 @@ static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
         skip(g, l, elem);
 }
 
-/* The mask, and where lanes may wait. A canonical point has a place for every block, written always:
- * the variant that reads it may believe in more waiting places. */
 static void move_masks(hw_gen *g, layout *l, uint32_t block)
 {
-    const uint64_t *waiting = g->an->waiting[block];
     if (!l->canonical && !g->an->divergent[block])
         return;
     move(g, l, g->mask_slot);
-    for (uint32_t b = 0; b < g->an->nblocks; b++) {
-        bool may = g->pend[b] && waiting && hw_bit(waiting, b);
-        if (may)
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        if (g->pend[b])
             move(g, l, g->pend[b]);
         else if (l->canonical && l->what == SAVE)
             hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);
         else if (l->canonical)
             skip(g, l, g->i32);
-        if (!may && g->pend[b] && l->what == RESTORE)
-            LLVMBuildStore(g->b, hwg_k(g->i32, 0), g->pend[b]);
-    }
 }
 
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)

@@ -22,10 +22,38 @@
 #include "hw_event.h"
 
 typedef struct hw_model hw_model;
-struct hw_listener; /* hw_event.h */
-struct hw_counters;
 
 #define HW_MODEL_DEVICES_MAX 8
+#define HW_MODEL_SCHEMA      1 /* version of the profile file */
+
+/* ---- what is counted: the rows of counts.def ---- */
+enum {
+#define TOTAL(name, unit, sentence) HW_TOTAL_##name,
+#include "counts.def"
+    HW_TOTALS
+};
+enum {
+#define TRAFFIC(name, word, sentence) HW_TRAFFIC_##name,
+#include "counts.def"
+    HW_TRAFFICS
+};
+enum {
+#define FIELD(name, unit, sentence) HW_FIELD_##name,
+#include "counts.def"
+    HW_FIELDS
+};
+enum {
+#define CACHE(name, unit, sentence) HW_CACHE_##name,
+#include "counts.def"
+    HW_CACHES
+};
+typedef struct hw_count_name {
+    const char *name, *unit, *sentence; /* of a traffic the unit is its word: "global load" */
+} hw_count_name;
+extern const hw_count_name hw_total_names[HW_TOTALS], hw_traffic_names[HW_TRAFFICS],
+    hw_field_names[HW_FIELDS], hw_cache_names[HW_CACHES];
+
+/* ---- the listener ---- */
 
 typedef enum hw_model_level {
     HW_MODEL_COUNT,  /* counters; addresses only where no pattern is known */
@@ -39,21 +67,23 @@ hw_model *hw_model_new(const hw_device *const *devices, uint32_t n, hw_model_lev
                        const char *program);
 void hw_model_free(hw_model *m);
 /* What exec is given for a launch; valid until the model is freed. */
-const struct hw_listener *hw_model_listener(hw_model *m);
+const hw_listener *hw_model_listener(hw_model *m);
 
 typedef struct hw_model_launch {
     const char *kernel; /* as in the PTX (mangled) */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes, static_shared_bytes;
     uint32_t local_bytes; /* of a thread */
-    uint32_t registers;   /* of a thread */
-    bool registers_known; /* from machine code of the program; else an estimate */
+    uint32_t registers; /* of a thread, from machine code of the program; 0: not known, an estimate
+                           is taken */
     uint32_t context, stream;
-    const struct hw_counters *counters; /* what the launch counted; NULL: nothing was executed */
-    hw_status status;                   /* HW_OK, or how it ended */
+    hw_str ptx;       /* the text that hw_wir_loc.ptx_line counts in; may be empty */
+    hw_status status; /* HW_OK, or how it ended */
 } hw_model_launch;
 
-/* Add a launch that ended. Everything is copied. */
+/* Add a launch that ended: what the listener heard of it belongs to it. On the thread that carried
+ * it out (hw_exec_launch), right after; also for launches that never began. Everything is copied.
+ */
 void hw_model_launch_done(hw_model *m, const hw_model_launch *l);
 /* Write the profile file. complete: the program ended by itself. */
 hw_status hw_model_write(hw_model *m, const char *path, bool complete, hw_diag *d);

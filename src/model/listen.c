@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listener: a launch's workers hear accesses, and their sums are merged at its end. */
+#include "model.h"
+
+#include <stdlib.h>
+
+static void *begin(void *ctx, const hw_counters *c, uint32_t workers)
+{
+    hw_model *m = ctx;
+    hw_arena *a = hw_arena_new();
+    launch *l = HW_NEW(a, launch);
+    l->arena = a;
+    l->model = m;
+    l->thread = pthread_self();
+    l->table = c->table;
+    l->workers = workers;
+    l->worker = HW_NEW_N(a, worker, workers);
+    l->sums = hw_model_sums_new(a, m);
+    l->insts = HW_NEW_N(a, place_count, c->table->n_insts);
+    l->cells = HW_NEW_N(a, slot *, (size_t)c->table->n_sites * HW_SITE_SPACES);
+    memcpy(l->grid, c->grid, sizeof l->grid);
+    memcpy(l->block, c->block, sizeof l->block);
+    for (uint32_t i = 0; i < workers; i++)
+        l->worker[i] = (worker){ .launch = l, .index = i };
+    pthread_mutex_lock(&m->lock);
+    l->next = m->under_way;
+    m->under_way = l;
+    pthread_mutex_unlock(&m->lock);
+    return l;
+}
+
+static void *start_worker(void *state, uint32_t index)
+{
+    launch *l = state;
+    worker *w = &l->worker[index];
+    w->arena = hw_arena_new();
+    w->cells = HW_NEW_N(w->arena, slot *, (size_t)l->table->n_sites * HW_SITE_SPACES);
+    return w;
+}
+
+static void hear(void *state, const hw_access_told *t)
+{
+    worker *w = state;
+    launch *l = w->launch;
+    slot **cell = &w->cells[(size_t)t->site * HW_SITE_SPACES + t->space];
+    if (!*cell)
+        *cell = HW_NEW_N(w->arena, slot, l->model->n);
+    hw_model_rules(l->model, t, &l->table->sites[t->site], *cell);
+}
+
+/* ---- the end ---- */
+
+void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *table, slot **into,
+                        slot *const *from)
+{
+    for (size_t i = 0; i < (size_t)table->n_sites * HW_SITE_SPACES; i++) {
+        if (!from[i])
+            continue;
+        if (!into[i])
+            into[i] = HW_NEW_N(a, slot, m->n);
+        for (uint32_t d = 0; d < m->n; d++) {
+            for (int f = 0; f < HW_FIELDS; f++)
+                into[i][d].field[f] += from[i][d].field[f];
+            for (int b = 0; b < HW_LANES_MAX; b++)
+                into[i][d].bank[b] += from[i][d].bank[b];
+        }
+    }
+}
+
+/* What the sites counted, by kind of access. */
+static void add_traffic(launch *l)
+{
+    for (size_t i = 0; i < (size_t)l->table->n_sites * HW_SITE_SPACES; i++) {
+        if (!l->cells[i])
+            continue;
+        int traffic = hw_model_traffic((hw_site_space)(i % HW_SITE_SPACES),
+                                       l->table->sites[i / HW_SITE_SPACES].kind);
+        for (uint32_t d = 0; traffic >= 0 && d < l->model->n; d++)
+            for (int f = 0; f < HW_FIELDS; f++)
+                l->sums.traffic[d][traffic][f] += l->cells[i][d].field[f];
+    }
+}
+
+static void end(void *state, const hw_counters *c)
+{
+    launch *l = state;
+    for (uint32_t i = 0; i < l->workers; i++) {
+        if (l->worker[i].cells)
+            hw_model_cells_add(l->arena, l->model, l->table, l->cells, l->worker[i].cells);
+        hw_arena_free(l->worker[i].arena);
+        l->worker[i] = (worker){ .launch = l };
+    }
+    hw_model_count(l, c);
+    add_traffic(l);
+    l->dynamic = c->dynamic_shared_bytes;
+    l->fixed = c->static_shared_bytes;
+    l->local = c->local_bytes;
+    l->registers = c->registers;
+    l->status = c->status;
+    l->ended = true;
+}
+
+void hw_model_listen(hw_model *m)
+{
+    m->listener = (hw_listener){
+        .ctx = m,
+        .wants = m->level == HW_MODEL_CACHES ? HW_LISTEN_COUNT | HW_LISTEN_ACCESS : HW_LISTEN_COUNT,
+        .begin = begin,
+        .worker = start_worker,
+        .access = hear,
+        .end = end,
+    };
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model: launches gathered by kernel and shape. */
+#include "model.h"
+
+#include <stdlib.h>
+
+hw_model *hw_model_new(const hw_device *const *devices, uint32_t n, hw_model_level level,
+                       const char *program)
+{
+    hw_arena *a = hw_arena_new();
+    hw_model *m = HW_NEW(a, hw_model);
+    m->arena = a;
+    m->n = n < HW_MODEL_DEVICES_MAX ? n : HW_MODEL_DEVICES_MAX;
+    memcpy(m->devices, devices, m->n * sizeof *devices);
+    m->level = level;
+    m->program = program ? hw_arena_cstr(a, hw_str_of(program)) : NULL;
+    pthread_mutex_init(&m->lock, NULL);
+    hw_model_listen(m);
+    return m;
+}
+
+void hw_model_free(hw_model *m)
+{
+    if (!m)
+        return;
+    for (launch *l = m->under_way, *next; l; l = next) {
+        next = l->next;
+        hw_arena_free(l->arena);
+    }
+    pthread_mutex_destroy(&m->lock);
+    hw_arena_free(m->arena);
+}
+
+const hw_listener *hw_model_listener(hw_model *m)
+{
+    return &m->listener;
+}
+
+/* ---- entries ---- */
+
+static bool same_shape(const entry *e, const hw_model_launch *i)
+{
+    return memcmp(e->info.grid, i->grid, sizeof i->grid) == 0 &&
+           memcmp(e->info.block, i->block, sizeof i->block) == 0 &&
+           e->info.dynamic_shared_bytes == i->dynamic_shared_bytes;
+}
+
+/* The entry of a launch: its own shape's, or when a kernel has had too many, the newest, mixed. */
+static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *table)
+{
+    entry *newest = NULL;
+    unsigned shapes = 0;
+    for (entry *e = m->first; e; e = e->next) {
+        if (e->table != table || strcmp(e->info.kernel, i->kernel) != 0)
+            continue;
+        if (same_shape(e, i) && !e->mixed)
+            return e;
+        newest = e;
+        shapes++;
+    }
+    if (shapes < SHAPES_MOST)
+        return NULL;
+    newest->mixed = true;
+    return newest;
+}
+
+/* Line `line` (from 1) of a text, without blanks at its ends. */
+static const char *line_of(hw_arena *a, hw_str text, uint32_t line)
+{
+    const char *at = text.ptr, *end = text.ptr + text.len;
+    for (uint32_t i = 1; at && at < end && i < line; i++) {
+        at = memchr(at, '\n', (size_t)(end - at));
+        at = at ? at + 1 : NULL;
+    }
+    if (!at || at >= end || line == 0)
+        return NULL;
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    stop = stop ? stop : end;
+    while (at < stop && (*at == ' ' || *at == '\t'))
+        at++;
+    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
+        stop--;
+    return hw_arena_cstr(a, (hw_str){ at, (size_t)(stop - at) });
+}
+
+static void keep_text(hw_model *m, entry *e, hw_str ptx)
+{
+    if (!e->table || ptx.len == 0)
+        return;
+    e->text = HW_NEW_N(m->arena, const char *, e->table->n_places);
+    for (uint32_t i = 0; i < e->table->n_places; i++)
+        e->text[i] = line_of(m->arena, ptx, e->table->places[i].ptx_line);
+}
+
+static entry *add(hw_model *m, const hw_model_launch *i, const hw_count_table *table)
+{
+    entry *e = HW_NEW(m->arena, entry);
+    e->info = *i;
+    e->info.kernel = hw_arena_cstr(m->arena, hw_str_of(i->kernel));
+    e->info.ptx = (hw_str){ NULL, 0 };
+    e->table = table;
+    e->first_id = m->next_id;
+    e->sums = hw_model_sums_new(m->arena, m);
+    if (table) {
+        e->insts = HW_NEW_N(m->arena, place_count, table->n_insts);
+        e->cells = HW_NEW_N(m->arena, slot *, (size_t)table->n_sites * HW_SITE_SPACES);
+    }
+    keep_text(m, e, i->ptx);
+    if (m->last)
+        m->last->next = e;
+    else
+        m->first = e;
+    m->last = e;
+    return e;
+}
+
+/* ---- groups of equal launches ---- */
+
+static void extend(hw_model *m, group *g, uint64_t id)
+{
+    size_t n = g->ranges.len;
+    g->launches++;
+    if (n && g->ranges.ptr[n - 2] + g->ranges.ptr[n - 1] == id) {
+        g->ranges.ptr[n - 1]++;
+        return;
+    }
+    hw_vec_push(m->arena, &g->ranges, id);
+    hw_vec_push(m->arena, &g->ranges, 1);
+    m->ranges++;
+}
+
+static void add_group(hw_model *m, entry *e, const sums *s, uint64_t id)
+{
+    if (m->ranges >= RANGES_MOST) {
+        e->ungrouped++;
+        return;
+    }
+    for (size_t i = e->groups.len; i > 0; i--) {
+        group *g = e->groups.ptr[i - 1];
+        if (!hw_model_sums_equal(m, &g->sums, s))
+            continue;
+        extend(m, g, id);
+        return;
+    }
+    if (m->groups >= GROUPS_MOST) {
+        e->ungrouped++;
+        return;
+    }
+    m->groups++;
+    group *g = HW_NEW(m->arena, group);
+    g->sums = hw_model_sums_new(m->arena, m);
+    hw_model_sums_add(m, &g->sums, s);
+    extend(m, g, id);
+    hw_vec_push(m->arena, &e->groups, g);
+}
+
+/* ---- launches ---- */
+
+/* Takes out the launch that this thread carried out last. */
+static launch *take(hw_model *m)
+{
+    for (launch **at = &m->under_way; *at; at = &(*at)->next) {
+        launch *l = *at;
+        if (!l->ended || !pthread_equal(l->thread, pthread_self()))
+            continue;
+        *at = l->next;
+        return l;
+    }
+    return NULL;
+}
+
+static void add_launch(hw_model *m, entry *e, const launch *l)
+{
+    hw_model_sums_add(m, &e->sums, &l->sums);
+    for (uint32_t i = 0; i < l->table->n_insts; i++) {
+        e->insts[i].warps += l->insts[i].warps;
+        e->insts[i].lanes += l->insts[i].lanes;
+        e->insts[i].on += l->insts[i].on;
+        e->insts[i].divergent += l->insts[i].divergent;
+    }
+    hw_model_cells_add(m->arena, m, l->table, e->cells, l->cells);
+}
+
+void hw_model_launch_done(hw_model *m, const hw_model_launch *i)
+{
+    pthread_mutex_lock(&m->lock);
+    launch *l = take(m);
+    const hw_count_table *table = l ? l->table : NULL;
+    entry *e = find(m, i, table);
+    if (!e)
+        e = add(m, i, table);
+    uint64_t id = m->next_id++;
+    e->launches++;
+    if (i->status != HW_OK) {
+        e->failed++;
+        e->failure = i->status;
+    }
+    if (l) {
+        if (!e->info.registers)
+            e->info.registers = l->registers, e->registers_guessed = true;
+        if (l->local > e->info.local_bytes)
+            e->info.local_bytes = l->local;
+        add_launch(m, e, l);
+        add_group(m, e, &l->sums, id);
+        hw_arena_free(l->arena);
+    }
+    pthread_mutex_unlock(&m->lock);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model: its inside. Private to the room.
+ *
+ *   slot     what one site counted on one device in one space.
+ *   launch   a launch under way: a state a worker, merged at its end in order of index.
+ *   entry    a kernel with one shape of launch: sums, sites, groups of equal launches.
+ */
+#ifndef HW_MODEL_INSIDE_H
+#define HW_MODEL_INSIDE_H
+
+#include "hw_model.h"
+
+#include <pthread.h>
+
+enum {
+    SHAPES_MOST = 64,    /* shapes of one kernel told apart */
+    GROUPS_MOST = 2000,  /* groups of equal launches in a file */
+    RANGES_MOST = 20000, /* runs of ids in a file */
+    WIDTH_MOST = 16,     /* bytes of a lane's access that the rules take at once */
+};
+
+typedef struct slot {
+    uint64_t field[HW_FIELDS];
+    uint64_t bank[HW_LANES_MAX]; /* distinct words asked of each bank */
+} slot;
+
+typedef struct sums {
+    uint64_t total[HW_TOTALS];
+    uint64_t (*traffic)[HW_TRAFFICS][HW_FIELDS]; /* by device */
+    uint64_t (*cache)[HW_CACHES];                /* by device; NULL: not simulated */
+} sums;
+
+typedef struct place_count { /* of one instruction of the table */
+    uint64_t warps, lanes, on, divergent;
+} place_count;
+
+typedef struct group {
+    uint64_t launches;
+    HW_VEC(uint64_t) ranges; /* first id, count, ... */
+    sums sums;
+} group;
+
+typedef struct entry {
+    struct entry *next;
+    hw_model_launch info; /* of the first launch; strings copied */
+    const hw_count_table *table;
+    bool mixed, registers_guessed;
+    uint64_t first_id, launches, failed, ungrouped;
+    hw_status failure;
+    sums sums;
+    place_count *insts; /* table->n_insts */
+    slot **cells;       /* as a worker's */
+    const char **text;  /* PTX line of each place; NULL without PTX */
+    HW_VEC(group *) groups;
+} entry;
+
+typedef struct cache_sim cache_sim; /* cache.c */
+
+typedef struct launch launch;
+typedef struct worker {
+    launch *launch;
+    uint32_t index;
+    slot **cells; /* [site * HW_SITE_SPACES + space]: a slot a device, NULL until needed */
+    hw_arena *arena;
+} worker;
+
+struct launch {
+    launch *next;
+    hw_model *model;
+    pthread_t thread; /* that carries it out */
+    const hw_count_table *table;
+    uint32_t workers;
+    worker *worker;
+    sums sums;
+    place_count *insts;
+    slot **cells;
+    uint32_t grid[3], block[3], dynamic, fixed, local, registers;
+    hw_status status;
+    bool ended;
+    cache_sim *cache; /* NULL: not simulated */
+    hw_arena *arena;
+};
+
+struct hw_model {
+    hw_arena *arena;
+    pthread_mutex_t lock;
+    const hw_device *devices[HW_MODEL_DEVICES_MAX];
+    uint32_t n;
+    hw_model_level level;
+    const char *program;
+    hw_listener listener;
+    launch *under_way; /* begun and not yet given to launch_done */
+    entry *first, *last;
+    uint64_t next_id;
+    uint32_t groups, ranges;
+};
+
+/* ---- sums.c ---- */
+sums hw_model_sums_new(hw_arena *a, const hw_model *m);
+void hw_model_sums_add(const hw_model *m, sums *into, const sums *from);
+bool hw_model_sums_equal(const hw_model *m, const sums *a, const sums *b);
+/* What a launch's counters say: totals, and each instruction's. */
+void hw_model_count(launch *l, const hw_counters *c);
+/* HW_TRAFFIC_* of an access of this kind in this space; -1: none is counted. */
+int hw_model_traffic(hw_site_space space, unsigned kind);
+
+/* ---- listen.c ---- */
+void hw_model_listen(hw_model *m); /* fills m->listener */
+void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *table, slot **into,
+                        slot *const *from);
+
+/* ---- rules.c ---- */
+/* An access of `times` equal ones by the rules of all devices, added to slots[0 .. devices - 1]. */
+void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s, slot *slots);
+
+/* ---- cache.c ---- */
+cache_sim *hw_model_cache_new(const hw_model *m, uint32_t workers);
+void hw_model_cache_access(cache_sim *c, uint32_t worker, const hw_access_told *t,
+                           const hw_site *s);
+/* The launch ended: go through what was heard in order of blocks. */
+void hw_model_cache_end(cache_sim *c, sums *into);
+
+#endif

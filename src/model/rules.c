@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each device's rules on one access: transactions, passes, constant requests, same-address steps.
+ */
+#include "model.h"
+
+static void add(slot *s, unsigned field, uint64_t value, uint64_t times)
+{
+    s->field[field] += value * times;
+}
+
+static uint32_t next_lane(uint64_t *mask)
+{
+    uint32_t lane = (uint32_t)__builtin_ctzll(*mask);
+    *mask &= *mask - 1;
+    return lane;
+}
+
+/* Lanes on the address that most lanes have. */
+static uint32_t most_on_one(const hw_access *a)
+{
+    uint32_t worst = 0;
+    uint64_t left = a->mask;
+    while (left) {
+        uint64_t at = a->address[__builtin_ctzll(left)];
+        uint32_t n = 0;
+        for (uint64_t scan = left; scan;) {
+            uint32_t lane = next_lane(&scan);
+            if (a->address[lane] != at)
+                continue;
+            left &= ~(UINT64_C(1) << lane);
+            n++;
+        }
+        worst = n > worst ? n : worst;
+    }
+    return worst;
+}
+
+/* ---- shared memory ---- */
+
+/* Adds the distinct words that are asked of each bank; returns whether lanes share a word. */
+static bool count_banks(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+{
+    uint64_t seen[HW_LANES_MAX * (WIDTH_MOST / 4 + 1)];
+    uint32_t n = 0;
+    bool shared = false;
+    for (uint64_t mask = a->mask; mask;) {
+        uint64_t at = a->address[next_lane(&mask)];
+        uint32_t words = (uint32_t)((at & 3) + a->width + 3) / 4;
+        for (uint32_t w = 0; w < words; w++) {
+            uint64_t word = at / 4 + w;
+            uint32_t i = n;
+            while (i > 0 && seen[i - 1] != word)
+                i--;
+            shared |= i > 0;
+            if (i > 0)
+                continue;
+            seen[n++] = word;
+            s->bank[hw_bank_of(d, a, word * 4) % HW_LANES_MAX] += times;
+        }
+    }
+    return shared;
+}
+
+static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+{
+    hw_bank_result r;
+    hw_bank_access(d, a, &r);
+    add(s, HW_FIELD_requests, r.parts, times);
+    add(s, HW_FIELD_passes, r.passes, times);
+    add(s, HW_FIELD_ideal, r.ideal_passes, times);
+    add(s, HW_FIELD_conflicted, r.conflicts ? 1 : 0, times);
+    bool broadcast = count_banks(d, a, s, times) && a->kind == HW_LOAD && r.conflicts == 0;
+    add(s, HW_FIELD_broadcasts, broadcast, times);
+}
+
+/* ---- global and local memory ---- */
+
+static void global_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+{
+    hw_coalesce_result r;
+    hw_coalesce_access(d, a, &r, NULL);
+    add(s, HW_FIELD_requests, r.requests, times);
+    add(s, HW_FIELD_transactions, r.transactions, times);
+    add(s, HW_FIELD_sectors, r.sectors, times);
+    add(s, HW_FIELD_lines, r.lines, times);
+    add(s, HW_FIELD_moved, r.bytes_moved, times);
+    add(s, HW_FIELD_least, (r.bytes_used + 31) / 32 * 32, times);
+}
+
+static void constant_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+{
+    uint32_t requests[2];
+    uint32_t words = hw_constant_access(d, a, requests);
+    add(s, HW_FIELD_requests, (requests[0] ? 1u : 0u) + (requests[1] ? 1u : 0u), times);
+    add(s, HW_FIELD_transactions, words, times);
+}
+
+/* ---- all devices ---- */
+
+typedef void rule(const hw_device *d, const hw_access *a, slot *s, uint64_t times);
+
+static rule *const rules[HW_SITE_SPACES] = {
+    [HW_SITE_GLOBAL] = global_access,
+    [HW_SITE_SHARED] = shared_access,
+    [HW_SITE_LOCAL] = global_access,
+    [HW_SITE_CONST] = constant_access,
+};
+
+static const hw_access_kind kinds[] = {
+    [HW_SITE_LOAD] = HW_LOAD,
+    [HW_SITE_STORE] = HW_STORE,
+    [HW_SITE_ATOMIC] = HW_ATOMIC,
+    [HW_SITE_REDUCTION] = HW_ATOMIC,
+};
+
+static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, slot *slots,
+                bool first)
+{
+    bool atomic = a->kind == HW_ATOMIC;
+    uint32_t serial = atomic ? most_on_one(a) : 0;
+    uint32_t lanes = (uint32_t)__builtin_popcountll(a->mask);
+    for (uint32_t d = 0; d < m->n; d++) {
+        slot *s = &slots[d];
+        add(s, HW_FIELD_accesses, first, t->times);
+        add(s, HW_FIELD_lanes, first ? lanes : 0, t->times);
+        add(s, HW_FIELD_bytes, (uint64_t)lanes * a->width, t->times);
+        add(s, HW_FIELD_serial, serial, t->times);
+        rules[t->space](m->devices[d], a, s, t->times);
+    }
+}
+
+void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s, slot *slots)
+{
+    uint64_t moved[HW_WARP_LANES];
+    if (t->space >= HW_SITE_SPACES || !rules[t->space] || t->lanes == 0)
+        return;
+    hw_access a = { .address = t->address,
+                    .mask = t->lanes,
+                    .lanes = HW_WARP_LANES,
+                    .width = s->bytes < WIDTH_MOST ? s->bytes : WIDTH_MOST,
+                    .kind = kinds[s->kind & 3],
+                    .bypass_l1 = s->bypass_l1 };
+    one(m, t, &a, slots, true);
+    for (uint32_t done = WIDTH_MOST; done < s->bytes; done += WIDTH_MOST) {
+        for (int lane = 0; lane < HW_WARP_LANES; lane++)
+            moved[lane] = t->address[lane] + done;
+        a.address = moved;
+        one(m, t, &a, slots, false);
+    }
+}
