@@ -36,7 +36,6 @@ struct hw_variable {
     const void *shadow;
     const char *name; /* borrowed */
     size_t size;
-    uint64_t address;       /* 0: not known yet */
     void **managed_pointer; /* where host code finds a managed variable; NULL: another kind */
 };
 
@@ -65,21 +64,33 @@ __attribute__((section(".halfwarp_cudart"), used)) static const char mark[] = HW
 
 /* ---- loading; the lock is held ---- */
 
-static int locate(hw_variable *v)
+static int known_symbol(int error)
+{
+    return error == hw_cudaErrorSymbolNotFound ? hw_cudaErrorInvalidSymbol : error;
+}
+
+/* A managed variable has one address for all devices, which host code reads through a pointer. */
+static int place_managed(hw_variable *v)
 {
     size_t size = 0;
-    if (v->address)
-        return hw_cudaSuccess;
-    int error = v->managed_pointer
-                    ? hw_cu.library_managed(&v->address, &size, v->module->library, v->name)
-                    : hw_cu.library_global(&v->address, &size, v->module->library, v->name);
+    uint64_t address = 0;
+    int error = hw_cu.library_managed(&address, &size, v->module->library, v->name);
     if (error)
-        return error == hw_cudaErrorSymbolNotFound ? hw_cudaErrorInvalidSymbol : error;
-    if (v->managed_pointer) {
-        *v->managed_pointer = (void *)(uintptr_t)v->address;
-        pointer_map_set(&registry.variables, *v->managed_pointer, v);
-    }
+        return known_symbol(error);
+    *v->managed_pointer = (void *)(uintptr_t)address;
+    pointer_map_set(&registry.variables, *v->managed_pointer, v);
     return hw_cudaSuccess;
+}
+
+/* Any other has an address in each context: asked for each time. */
+static int locate(const hw_variable *v, uint64_t *address)
+{
+    size_t size = 0;
+    if (v->managed_pointer) {
+        *address = (uintptr_t)*v->managed_pointer;
+        return hw_cudaSuccess;
+    }
+    return known_symbol(hw_cu.library_global(address, &size, v->module->library, v->name));
 }
 
 static int load(module *m)
@@ -91,7 +102,7 @@ static int load(module *m)
     m->error = hw_cu.library_load(&m->library, m->wrapper, NULL, NULL, 0, options, values, 1);
     for (hw_variable *v = m->variables; v && !m->error; v = v->next)
         if (v->managed_pointer)
-            m->error = locate(v);
+            m->error = place_managed(v);
     return m->error;
 }
 
@@ -158,8 +169,7 @@ int hw_find_variable(const void *symbol, uint64_t *address, size_t *size)
     if (v) {
         error = load(v->module);
         if (!error)
-            error = locate(v);
-        *address = v->address;
+            error = locate(v, address);
         *size = v->size;
     }
     pthread_mutex_unlock(&registry.lock);
@@ -264,8 +274,8 @@ static void forget(module *m)
         next = v->next;
         if (pointer_map_get(&registry.variables, v->shadow) == v)
             pointer_map_remove(&registry.variables, v->shadow);
-        if (v->managed_pointer && v->address)
-            pointer_map_remove(&registry.variables, (void *)(uintptr_t)v->address);
+        if (v->managed_pointer)
+            pointer_map_remove(&registry.variables, *v->managed_pointer);
         free(v);
     }
 }

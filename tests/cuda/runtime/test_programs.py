@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__)) + "/programs"
 passed = failed = 0
 
 
-def check(name, options, sources, *, want="ok"):
+def check(name, options, sources, *, run=(), want="ok"):
     global passed, failed
     if WANTED and not any(w in name for w in WANTED):
         return
@@ -24,7 +24,7 @@ def check(name, options, sources, *, want="ok"):
         start = time.time()
         if r.returncode == 0:
             try:
-                r = subprocess.run([HALFWARP, "run", f"{dir}/app"], capture_output=True, text=True,
+                r = subprocess.run([HALFWARP, "run", *run, f"{dir}/app"], capture_output=True, text=True,
                                    timeout=120)
             except subprocess.TimeoutExpired:
                 r = subprocess.CompletedProcess([], -1, "", "no end after 120 s")
@@ -40,6 +40,8 @@ def main():
     for name in ("errors", "memory", "streams", "functions", "graphs", "arrays", "textures"):
         check(name, [], [f"{name}.cu"])
         check(f"{name} shared", ["-cudart", "shared"], [f"{name}.cu"])
+    check("devices", [], ["devices.cu"], run=["--device", "h100,v100"])
+    check("devices twice", [], ["devices.cu"], run=["--device", "h100:2"])
     parts = ["part_a.cu", "part_b.cu"]
     check("units", [], parts)
     check("units rdc", ["-rdc=true", "-DRDC"], parts)
