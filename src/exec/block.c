@@ -144,6 +144,8 @@ static void to_slow_variant(hw_block *b, uint32_t w)
     if (!slow) {
         hw_variant v = r->variant;
         v.no_shapes = true;
+        v.independent = v.lockstep_first;
+        v.lockstep_first = false;
         b->worker->in_code = 0;
         hw_status s = r->x->get_code(r->x->get_code_ctx, r->l->source, &v, &slow, NULL);
         b->worker->in_code = 1;
@@ -155,6 +157,19 @@ static void to_slow_variant(hw_block *b, uint32_t w)
     if (hw_block_widen(b, slow->save_bytes) != HW_OK)
         hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
     b->code[w] = slow->run;
+    f->give_up = 0;
+}
+
+/* Its spinning warps are to leave for the slow variant, where lanes need not wait for each other. */
+void hw_block_give_up(hw_block *b)
+{
+    if (!b->run->variant.lockstep_first)
+        return;
+    for (uint64_t m = b->runnable; m; m &= m - 1) {
+        uint32_t w = (uint32_t)__builtin_ctzll(m);
+        if (b->code[w] == b->run->code->run)
+            b->frames[w].give_up = 1;
+    }
 }
 
 /* ---- the loop ---- */

@@ -278,6 +278,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         hw_frame *f = &b->frames[w];
         b->code[w] = r->code->run;
         f->resume = 0;
+        f->give_up = 0;
         f->lanes = UINT32_MAX;
         f->local_used = 0;
         f->spins = f->spin_mask = 0;

@@ -21,7 +21,7 @@ static uint64_t round_up(uint64_t x, uint64_t to)
 static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
 {
     hw_variant v = { .listeners = l->listener ? l->listener->wants : 0,
-                     .independent = x->dev->capability.independent_thread_scheduling,
+                     .lockstep_first = x->dev->capability.independent_thread_scheduling,
                      .small_grid = true,
                      .cooperative = l->cooperative,
                      .tier = 1 };

@@ -14,6 +14,9 @@
 /* How long a block of an ordinary launch may wait for others before more blocks are opened: it
  * usually waits for a block that another worker is about to end. */
 static const uint64_t PATIENCE_NS = 1000 * 1000;
+/* A lane may be waiting for another of its warp when its block stalled this long: with other workers that may still
+ * bring what it waits for, and without. */
+static const uint64_t GIVE_UP_NS = UINT64_C(20) * 1000 * 1000, ALONE_NS = 500 * 1000;
 /* How long blocks below a faulty one may go on. */
 static const uint64_t GRACE_NS = UINT64_C(200) * 1000 * 1000;
 
@@ -145,6 +148,12 @@ static hw_block *when_stalled(hw_worker *k)
     uint64_t fault_ns = atomic_load(&r->fault_ns);
     if (k->stalls++ == 0)
         k->stalled_since_ns = now;
+    uint64_t stalled = now - k->stalled_since_ns;
+    if (stalled > GIVE_UP_NS || (stalled > ALONE_NS && atomic_load(&r->active) == 1) ||
+        atomic_load(&r->slow))
+        for (uint32_t i = 0; i < k->nblocks; i++)
+            if (k->blocks[i]->busy)
+                hw_block_give_up(k->blocks[i]);
     if (fault_ns && now - fault_ns > GRACE_NS)
         hw_run_stop(r, 0);
     if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {

@@ -41,6 +41,7 @@ hw_entry_key hw_entry_key_of(const hw_jit_source *s, const hw_variant *v, uint64
     k.listeners = v->listeners;
     k.independent = v->independent;
     k.small_grid = v->small_grid;
+    k.lockstep_first = v->lockstep_first;
     k.no_shapes = v->no_shapes;
     k.cooperative = v->cooperative;
     k.tier = v->tier;

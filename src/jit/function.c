@@ -33,6 +33,7 @@ static void reset(hw_gen *g, uint32_t index)
     g->open = NULL;
     g->points.len = 0;
     g->point_of = NULL;
+    g->fast = NULL;
     g->deopts_to = NULL;
     g->exits_divergent = false;
     g->scratch = NULL;
@@ -49,8 +50,9 @@ static void find_arrivals(hw_gen *g)
     if (!g->v->no_shapes || !g->f->is_kernel)
         return;
     hw_variant fast = *g->v;
-    fast.no_shapes = false;
-    g->deopts_to = hw_wir_analyse(g->arena, g->m, g->findex, &fast)->wrap_guard;
+    fast.no_shapes = fast.independent = false;
+    g->fast = hw_wir_analyse(g->arena, g->m, g->findex, &fast);
+    g->deopts_to = g->fast->wrap_guard;
 }
 
 /* Called functions cannot give up their assumptions half-way: they make none. */

@@ -122,10 +122,11 @@ typedef struct hw_gen {
     HW_VEC(uint32_t) called;          /* functions to be generated */
     hw_lv local_used; /* i64: local memory of a lane used by callers; NULL: the frame's */
     HW_VEC(hw_gen_point *) points;
-    hw_gen_point **point_of; /* per instruction */
-    const bool *deopts_to;   /* per instruction, in a no_shapes variant: warps may arrive here */
-    bool *may_wait;          /* per block: some lanes may have to wait at it */
-    uint32_t norder;         /* blocks in the order */
+    hw_gen_point **point_of;     /* per instruction */
+    const hw_wir_analysis *fast; /* in a no_shapes variant: of the variant it takes over from */
+    const bool *deopts_to; /* per instruction, in a no_shapes variant: warps may arrive here */
+    bool *may_wait;        /* per block: some lanes may have to wait at it */
+    uint32_t norder;       /* blocks in the order */
     hw_lv rotate; /* i1 alloca: lanes that spin let others go on; NULL: not in this function */
     bool exits_divergent; /* lanes may end while others wait */
 

@@ -377,7 +377,8 @@ static bool spins_here(const hw_gen *g)
     const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     for (uint32_t i = 0; i < w->ntargets; i++) {
         uint32_t t = w->targets[i];
-        if (g->an->position[t] <= g->an->position[g->block] && g->an->spin_loop[t])
+        bool spins = g->an->spin_loop[t] || (g->fast && g->fast->spin_loop[t]);
+        if (g->an->position[t] <= g->an->position[g->block] && spins)
             return true;
     }
     return false;
@@ -394,6 +395,24 @@ static void diagnose_livelock(hw_gen *g, hw_lv spins, uint32_t loc)
     hwg_unlikely(g, stuck, bad, on);
     hwg_at(g, bad);
     hwg_fault(g, HW_F_LIVELOCK, loc);
+    hwg_at(g, on);
+}
+
+/* The bet may be lost: go on in the slow variant, whose lanes run independently. */
+static void give_up(hw_gen *g)
+{
+    hw_gen_point *p = HW_NEW(g->arena, hw_gen_point);
+    p->id = g->an->first_insn[g->block] + g->index + 1;
+    p->block = g->block;
+    p->index = g->index;
+    p->status = HW_WARP_DEOPT;
+    p->canonical = true;
+    hw_vec_push(g->arena, &g->points, p);
+    hw_lb out = hwg_block(g, "give_up"), on = hwg_block(g, "on");
+    hw_lv asked = hwg_frame(g, offsetof(hw_frame, give_up), g->i32);
+    hwg_unlikely(g, b_icmp(g, LLVMIntNE, asked, hwg_k(g->i32, 0)), out, on);
+    hwg_at(g, out);
+    leave(g, p);
     hwg_at(g, on);
 }
 
@@ -414,9 +433,13 @@ void hwg_spin(hw_gen *g, const hw_wir_insn *in)
     hw_lb rest = hwg_block(g, "rest"), on = hwg_block(g, "on");
     hwg_unlikely(g, b_icmp(g, LLVMIntEQ, turn, hwg_k(g->i32, 0)), rest, on);
     hwg_at(g, rest);
-    if (!g->v->independent && g->an->spins_divergent)
+    if (g->v->lockstep_first && g->an->spins_divergent)
+        give_up(g);
+    else if (!g->v->independent && g->an->spins_divergent)
         diagnose_livelock(g, spins, in->loc);
-    suspend(g, point(g, HW_WARP_YIELD, true));
+    hw_gen_point *p = point(g, HW_WARP_YIELD, true);
+    p->canonical |= g->fast != NULL; /* warps of the fast variant arrive here too */
+    suspend(g, p);
     if (g->rotate)
         LLVMBuildStore(g->b, hwg_k(g->i1, 1), g->rotate);
     LLVMBuildBr(g->b, on);

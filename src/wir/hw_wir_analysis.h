@@ -35,6 +35,10 @@ typedef struct hw_variant {
     bool independent;   /* lanes of a warp must make independent progress (device field) */
     bool small_grid;    /* grid.{x,y,z} * block.{x,y,z} each fit in 31 bits: ctaid*ntid+tid does not
                            wrap */
+    bool
+        lockstep_first; /* the device has independent lanes, but this variant bets that no lane of a
+                            warp waits for another (independent is false): a spin loop leaves for the
+                            slow variant when exec asks it to (frame.give_up) */
     bool no_shapes; /* slow variant: no assumption of unwrapped addresses (target of a failed guard)
                      */
     bool cooperative; /* several blocks share a worker: spin loops must suspend */
