@@ -10,6 +10,11 @@ FLOATS = {'f16', 'bf16', 'f32', 'f64'}
 PART = {'f16x2': 'f16', 'bf16x2': 'bf16', 'u16x2': 'u16', 's16x2': 's16'}
 ROUNDS = {'rn': 'SOFT_RN', 'rz': 'SOFT_RZ', 'rm': 'SOFT_RM', 'rp': 'SOFT_RP', 'rna': 'SOFT_RNA',
           'rni': 'SOFT_RN', 'rzi': 'SOFT_RZ', 'rmi': 'SOFT_RM', 'rpi': 'SOFT_RP'}
+# sources written as literals: text and bits, by type
+LITERALS = {t: [('7', 7), ('-3', 2 ** ptxdef.BITS[t] - 3)]
+            for t in ('u16', 'u32', 'u64', 's16', 's32', 's64', 'b16', 'b32', 'b64')}
+LITERALS['f32'] = [('0f40490FDB', 0x40490FDB), ('1.5', 0x3FC00000), ('0d4000000000000000', 0x40000000)]
+LITERALS['f64'] = [('0d400921FB54442D18', 0x400921FB54442D18), ('0f40400000', 0x4008000000000000)]
 LUTS = [0x00, 0x1f, 0x96, 0xca, 0xe8, 0xfe]
 
 
@@ -85,24 +90,31 @@ class Maker:
             if any(m for m in mods):
                 return
             t = row.first_type(env)
-            types, dest, imms = [t], t, [None]
+            types, dest = [t], t
             if t == 'b128':
                 return
         else:
             types = [row.spec_type(s, env) for s in specs if not s.dest]
             dest = row.spec_type(specs[0], env)
-            imms = LUTS if any(s.immediate for s in specs) else [None]
         name = self.function(row, env, types, dest)
         given = [m for m in mods if m]
-        flushes = row.opcode not in ('slct', 'set')
-        for imm in imms:
-            regs = ['%s%d' % (ptxdef.REG_OF[t], k + 2) for k, t in enumerate(types)]
-            if imm is not None:
-                regs[-1] = '%d' % imm
-            dreg = ptxdef.REG_OF[dest] + '1'
-            insn = '%s %s;' % (row.spelled(env, mods), ', '.join([dreg] + regs))
-            packed = any(t in PART for t in types)
-            self.cases.append((insn, name, types, dest, regs, dreg, given, packed, imm, flushes))
+        literals = [('%d' % v, v) for v in LUTS] if any(s.immediate for s in specs) else [None]
+        if literals == [None] and not any(m for m in mods[1:]) and row.operands != 'mov':
+            literals = [None] + LITERALS.get(types[-1], [])
+        for literal in literals:
+            self.add_case(row.spelled(env, mods), name, types, dest, given, literal,
+                          row.opcode not in ('slct', 'set'))
+
+    def add_case(self, spelled, name, types, dest, given, literal, flushes):
+        """literal: text and bits of the last source, or None."""
+        regs = ['%s%d' % (ptxdef.REG_OF[t], k + 2) for k, t in enumerate(types)]
+        if literal:
+            regs[-1] = literal[0]
+        dreg = ptxdef.REG_OF[dest] + '1'
+        insn = '%s %s;' % (spelled, ', '.join([dreg] + regs))
+        packed = any(t in PART for t in types)
+        self.cases.append((insn, name, types, dest, regs, dreg, given, packed,
+                           literal and literal[1], flushes))
 
     def write(self, out, mods_out):
         for m in ('ftz sat NaN xorsign abs relu satfinite f4e b4e rc8 ecl ecr rc16 and or xor eq ne '
@@ -126,11 +138,11 @@ class Maker:
             for insn, name, types, dest, regs, dreg, given, packed, imm, flushes in self.cases:
                 mods = ', '.join([self.mods[m] + ' + 1' for m in given] + ['0'])
                 rounds = [ROUNDS[m] for m in given if m in ROUNDS]
-                f.write('    { "%s", %s, %d, { %s }, { %s }, "%s", "%s", { %s }, %s, %d, %s, %d },\n' % (
+                f.write('    { "%s", %s, %d, { %s }, { %s }, "%s", "%s", { %s }, %s, %d, %d, %#x, %d },\n' % (
                     insn, name, len(types), ', '.join('"%s"' % t for t in types),
                     ', '.join('"%s"' % r for r in regs), dest, dreg, mods,
                     rounds[0] if rounds else 'SOFT_RN', packed,
-                    -1 if imm is None else imm, flushes))
+                    imm is not None, imm or 0, flushes))
             f.write('};\nconst unsigned lane_ncases = sizeof lane_cases / sizeof lane_cases[0];\n')
             f.write('const char lane_decls[] =\n')
             for line in ptxdef.DECLS.split('\n'):

@@ -16,8 +16,9 @@ typedef struct lane_case {
     uint16_t mods[16]; /* LANE_* + 1, 0 ends */
     int round;         /* SOFT_R* */
     int packed;        /* two halves of 16 bits, each as the lane function says */
-    int imm;           /* the last source is this literal; -1: it is not */
-    int flushes;       /* .ftz is about the result too */
+    int has_literal;   /* the last source is written as a literal of these bits */
+    uint64_t literal;
+    int flushes; /* .ftz is about the result too */
 } lane_case;
 
 extern const lane_case lane_cases[];

@@ -64,6 +64,7 @@ class Spec:
                      'cpasync?': 'cpasync'}.get(text, 'value')
         self.optional = text == 'cpasync?'
         self.pair = None
+        self.wider = self.vector = self.immediate = False
         if self.kind != 'value':
             return
         m = re.match(r'([A-Za-z0-9]+)([+*#@&?]*)(\|\|?\w+)?$', text)

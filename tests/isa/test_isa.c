@@ -142,7 +142,7 @@ static const char *kernel_text(const lane_case *c)
              "mad.wide.u32 %%rd18, %%r19, 32, %%rd18;\nmad.wide.u32 %%rd17, %%r19, 8, %%rd17;\n",
              lane_decls);
     for (unsigned k = 0; k < c->nsrc; k++)
-        if (c->imm < 0 || k + 1 < c->nsrc)
+        if (!c->has_literal || k + 1 < c->nsrc)
             add_load(text, sizeof text, c->types[k], c->regs[k], k);
     size_t at = strlen(text);
     snprintf(text + at, sizeof text - at, "%s\n", c->insn);
@@ -338,9 +338,9 @@ static bool run_case(const lane_case *c, const batch *b)
     uint64_t seed = UINT64_C(88172645463325252);
     for (unsigned l = 0; l < b->lanes; l++)
         for (unsigned k = 0; k < 4; k++)
-            b->in[l][k] = k >= c->nsrc                      ? 0
-                          : c->imm >= 0 && k + 1 == c->nsrc ? (uint64_t)c->imm
-                                                            : input(c, l, k, &seed);
+            b->in[l][k] = k >= c->nsrc                         ? 0
+                          : c->has_literal && k + 1 == c->nsrc ? c->literal
+                                                               : input(c, l, k, &seed);
     memset(b->out, 0xee, b->lanes * sizeof *b->out);
     hw_arena *a = hw_arena_new();
     hw_wir_module *w = NULL;
