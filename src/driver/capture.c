@@ -22,6 +22,7 @@ struct hw_cu_capture {
     pthread_t thread;
     bool own_graph; /* made by the capture: goes if it fails */
     bool invalid;
+    hw_cu_tips gone; /* of streams that joined and were destroyed */
 };
 
 static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -311,8 +312,9 @@ static bool joined_again(const hw_cu_tips *t)
 /* All streams leave the capture; did each come back to its origin? */
 static bool leave(hw_cu_capture *c)
 {
-    bool joined = true;
     mark_from_origin(c);
+    bool joined = joined_again(&c->gone);
+    hw_cu_tips_drop(&c->gone);
     pthread_mutex_lock(&c->ctx->lock);
     for (hw_cu_link *l = c->ctx->streams.next; l != &c->ctx->streams; l = l->next) {
         hw_cu_stream *s = HW_CU_ITEM(l, hw_cu_stream, link);
@@ -358,12 +360,15 @@ void hw_cu_capture_forget(hw_cu_stream *s)
     hw_cu_capture *c = s->capture;
     if (!c)
         return;
-    s->capture = NULL;
-    hw_cu_tips_drop(&s->tips);
-    if (c->origin != s) {
-        c->invalid = true;
+    if (c->origin != s) { /* what it did must be joined all the same */
+        add_tips(&c->gone, s->tips.nodes, s->tips.n);
+        hw_cu_tips_drop(&s->tips);
+        s->capture = NULL;
         return;
     }
+    s->capture = NULL;
+    hw_cu_tips_drop(&s->tips);
+    hw_cu_tips_drop(&c->gone);
     for (hw_cu_link *l = c->ctx->streams.next; l != &c->ctx->streams; l = l->next) {
         hw_cu_stream *o = HW_CU_ITEM(l, hw_cu_stream, link);
         if (o->capture == c) {

@@ -138,6 +138,13 @@ static void choose_visible(const wanted *all, uint32_t n)
     }
 }
 
+/* A forked child has none of the threads, so nothing works in it, as on a device. */
+static void in_child(void)
+{
+    if (atomic_load(&hw_cu.state) == HW_CU_READY)
+        atomic_store(&hw_cu.state, HW_CU_FORKED);
+}
+
 /* hw_cu.lock is held. */
 static hw_cu_state initialise(void)
 {
@@ -151,6 +158,7 @@ static hw_cu_state initialise(void)
         return HW_CU_NO_DEVICE;
     }
     choose_visible(all, n);
+    pthread_atfork(NULL, NULL, in_child);
     return hw_cu.ngpus ? HW_CU_READY : HW_CU_NO_DEVICE;
 }
 
@@ -168,6 +176,8 @@ CUresult cuInit(unsigned int flags)
         return CUDA_SUCCESS;
     case HW_CU_NO_DEVICE:
         return CUDA_ERROR_NO_DEVICE;
+    case HW_CU_FORKED:
+        return CUDA_ERROR_NOT_INITIALIZED;
     default:
         return CUDA_ERROR_DEINITIALIZED;
     }
@@ -176,9 +186,8 @@ CUresult cuInit(unsigned int flags)
 CUresult hw_cu_ready(void)
 {
     static const CUresult of[] = {
-        [HW_CU_UNUSED] = CUDA_ERROR_NOT_INITIALIZED,
-        [HW_CU_READY] = CUDA_SUCCESS,
-        [HW_CU_NO_DEVICE] = CUDA_ERROR_NOT_INITIALIZED,
+        [HW_CU_UNUSED] = CUDA_ERROR_NOT_INITIALIZED,    [HW_CU_READY] = CUDA_SUCCESS,
+        [HW_CU_NO_DEVICE] = CUDA_ERROR_NOT_INITIALIZED, [HW_CU_FORKED] = CUDA_ERROR_NOT_INITIALIZED,
         [HW_CU_ENDED] = CUDA_ERROR_DEINITIALIZED,
     };
     return of[atomic_load_explicit(&hw_cu.state, memory_order_acquire)];
@@ -197,5 +206,12 @@ __attribute__((destructor)) static void end_of_process(void)
 {
     if (atomic_exchange(&hw_cu.state, HW_CU_ENDED) != HW_CU_READY)
         return;
+    if (hw_cu.jit) {
+        hw_jit_stats j = hw_jit_get_stats(hw_cu.jit);
+        hw_cu_verbose("code: %llu compiled in %.1f ms, %llu from disk in %.1f ms, %llu reused",
+                      (unsigned long long)j.compiled, (double)j.compile_ns * 1e-6,
+                      (unsigned long long)j.disk_hits, (double)j.load_ns * 1e-6,
+                      (unsigned long long)j.memory_hits);
+    }
     hw_cu_contexts_end();
 }

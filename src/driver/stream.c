@@ -246,11 +246,22 @@ static void host_call_run(void *p)
     free(c);
 }
 
+static hw_status nothing(void *p, hw_fault *fault)
+{
+    (void)p;
+    (void)fault;
+    return HW_OK;
+}
+
+/* Host functions are skipped after a fault; callbacks are called with the error, so theirs is the task's last rite,
+ * which is never skipped. */
 static CUresult submit_call(hw_cu_stream *s, host_call call)
 {
     host_call *c = malloc(sizeof *c);
     CU_NEED(c, OUT_OF_MEMORY);
     *c = call;
+    if (c->callback)
+        return hw_cu_submit(s, nothing, host_call_run, c);
     return hw_cu_result(hw_stream_submit_host(s->s, host_call_run, c));
 }
 

@@ -121,6 +121,31 @@ static void events(void **state)
     assert_int_equal(*(uint32_t *)(uintptr_t)p, 0);
 }
 
+static CUresult seen;
+
+static void on_callback(CUstream s, CUresult status, void *user)
+{
+    (void)s;
+    (void)user;
+    seen = status;
+}
+
+/* A callback behind a fault is called and told of it. */
+static void callback(void **state)
+{
+    CUdeviceptr bad = 0;
+    uint32_t v = 1;
+    CUstream s;
+    (void)state;
+    OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+    CUfunction f = rig_kernel("store");
+    OK(rig_launch(f, 1, 1, s, &bad, &v, NULL));
+    if (cuStreamAddCallback(s, on_callback, NULL, 0) != CUDA_SUCCESS)
+        return; /* the fault was quicker */
+    ERR(ILLEGAL_ADDRESS, cuStreamSynchronize(s));
+    assert_int_equal(seen, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 static void primary_reset(void **state)
 {
     CUcontext ctx;
@@ -162,11 +187,17 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(null_address), T(past_the_end),
-        T(host_address), T(freed_address),
-        T(misaligned),   T(trap),
-        T(forever),      T(events),
-        T(told_once),    cmocka_unit_test(primary_reset),
+        T(null_address),
+        T(past_the_end),
+        T(host_address),
+        T(freed_address),
+        T(misaligned),
+        T(trap),
+        T(forever),
+        T(events),
+        T(callback),
+        T(told_once),
+        cmocka_unit_test(primary_reset),
     };
     setenv("HALFWARP_TIMEOUT", "0.5", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,7 @@ static void capture_fork(void **state)
     ERR(STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &g));
     OK(cuEventRecord(join, t));
     OK(cuStreamWaitEvent(s, join, 0));
+    OK(cuStreamDestroy_v2(t)); /* joined, so it may go */
     OK(cuLaunchHostFunc(s, call, (void *)3));
     OK(cuStreamEndCapture(s, &g));
     OK(cuGraphGetRootNodes(g, roots, &n));
@@ -254,6 +255,13 @@ static void capture_errors(void **state)
     OK(cuStreamWaitEvent(t, e, 0));
     OK(cuLaunchHostFunc(t, call, NULL));
     ERR(STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &g));
+    OK(cuStreamBeginCapture(s));
+    OK(cuEventRecord(e, s));
+    OK(cuStreamWaitEvent(b, e, 0));
+    OK(cuLaunchHostFunc(b, call, NULL));
+    OK(cuStreamDestroy_v2(b));
+    ERR(STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &g));
+    OK(cuStreamCreate(&b, 0));
     /* an event from outside */
     OK(cuEventRecord(e, t));
     OK(cuStreamBeginCapture(s));

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void making(void **state)
@@ -256,12 +257,31 @@ static void memory_operations(void **state)
     ERR(INVALID_VALUE, cuStreamWaitValue32_v2(s, p, 5, 64));
 }
 
+/* A forked child cannot use the device, and ends all the same. */
+static void forked_child(void **state)
+{
+    int status;
+    (void)state;
+    OK(cuCtxSynchronize());
+    pid_t child = fork();
+    if (child == 0) {
+        int n;
+        exit(cuDeviceGetCount(&n) == CUDA_ERROR_NOT_INITIALIZED &&
+                     cuInit(0) == CUDA_ERROR_NOT_INITIALIZED
+                 ? 7
+                 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    OK(cuCtxSynchronize());
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
         T(making), T(attributes), T(host_functions), T(callbacks),         T(legacy_order),
-        T(events), T(wait_event), T(per_thread),     T(memory_operations),
+        T(events), T(wait_event), T(per_thread),     T(memory_operations), T(forked_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
