@@ -139,15 +139,15 @@ static hw_shape s_select(const rule_input *r)
     return r->s[0].shape.kind == HW_SHAPE_UNIFORM && same ? *a : varying;
 }
 
-static hw_shape sum(const rule_input *r, int64_t sign)
+static hw_shape sum(const rule_input *r, uint64_t sign)
 {
     const hw_shape *a = &r->s[0].shape, *b = &r->s[1].shape;
     if (a->kind == HW_SHAPE_VARYING || b->kind == HW_SHAPE_VARYING || (a->d && b->d))
         return varying;
     int64_t c[LANES], d[LANES];
     for (unsigned l = 0; l < LANES; l++) {
-        c[l] = lane(a->c, l) + sign * lane(b->c, l);
-        d[l] = lane(a->d, l) + sign * lane(b->d, l);
+        c[l] = (int64_t)((uint64_t)lane(a->c, l) + sign * (uint64_t)lane(b->c, l));
+        d[l] = (int64_t)((uint64_t)lane(a->d, l) + sign * (uint64_t)lane(b->d, l));
     }
     return affine(r->n, c, d, r->bits);
 }
@@ -159,7 +159,7 @@ static hw_shape s_add(const rule_input *r)
 
 static hw_shape s_sub(const rule_input *r)
 {
-    return sum(r, -1);
+    return sum(r, UINT64_MAX);
 }
 
 static hw_shape s_not(const rule_input *r)
@@ -168,8 +168,8 @@ static hw_shape s_not(const rule_input *r)
         return varying;
     int64_t c[LANES], d[LANES];
     for (unsigned l = 0; l < LANES; l++) {
-        c[l] = -lane(r->s[0].shape.c, l);
-        d[l] = -lane(r->s[0].shape.d, l);
+        c[l] = (int64_t)(0 - (uint64_t)lane(r->s[0].shape.c, l));
+        d[l] = (int64_t)(0 - (uint64_t)lane(r->s[0].shape.d, l));
     }
     return affine(r->n, c, d, r->bits);
 }
@@ -432,7 +432,8 @@ static hw_shape from_lanes(const rule_input *r)
         uint64_t v[4], out = 0;
         for (uint32_t k = 0; k < r->i->nsrc; k++) {
             unsigned width = hw_wir_bits(hw_wir_src_type(r->i, k));
-            v[k] = (uint64_t)(r->s[k].s.lo + lane(r->s[k].shape.c, l)) & hw_wir_mask(width);
+            v[k] =
+                ((uint64_t)r->s[k].s.lo + (uint64_t)lane(r->s[k].shape.c, l)) & hw_wir_mask(width);
         }
         hw_wir_eval(r->i, v, &out);
         c[l] = (int64_t)out;
