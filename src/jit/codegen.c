@@ -197,6 +197,8 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     memset(out, 0, sizeof *out);
     g->info = &out->info;
     HW_TRY(hw_wir_prepare(m, d));
+    for (uint32_t f = 0; f < m->functions.len; f++)
+        hw_wir_simplify(m, f);
     HW_TRY(make_target(g, o));
     g->cx = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);
