@@ -133,8 +133,12 @@ static hw_wir_val replacement(const simplifier *s, hw_wir_val v)
 
 static void replace_sources(const simplifier *s, hw_wir_insn *i)
 {
-    for (uint32_t k = 0; k < i->nsrc; k++)
-        i->src[k] = replacement(s, i->src[k]);
+    bool typed = hw_wir_signature[i->op][0] != '?'; /* else an immediate would have no width */
+    for (uint32_t k = 0; k < i->nsrc; k++) {
+        hw_wir_val to = replacement(s, i->src[k]);
+        if (typed || to.kind == HW_V_REG)
+            i->src[k] = to;
+    }
     hw_wir_val g = replacement(s, i->guard);
     if (g.kind == HW_V_REG)
         i->guard = g;
