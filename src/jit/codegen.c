@@ -6,6 +6,7 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
@@ -23,6 +24,9 @@ static void init_llvm(void)
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    /* That pass moves masks between register files and takes quadratic time in code full of them. */
+    static const char *const options[] = { "halfwarp", "-disable-x86-domain-reassignment" };
+    LLVMParseCommandLineOptions(2, options, NULL);
 }
 
 /* ---- the processor ---- */
@@ -74,6 +78,18 @@ static void make_types(hw_gen *g)
     g->f64 = LLVMDoubleTypeInContext(g->cx);
     g->ptr = LLVMPointerTypeInContext(g->cx, 0);
     g->voidt = LLVMVoidTypeInContext(g->cx);
+}
+
+/* Above this, optimising takes longer than it saves: half a second and more. */
+enum { MOST_INSNS_TO_OPTIMISE = 1500 };
+
+static size_t instructions(const hw_wir_module *m)
+{
+    size_t n = 0;
+    for (size_t f = 0; f < m->functions.len; f++)
+        for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++)
+            n += m->functions.ptr[f].blocks.ptr[b].insns.len;
+    return n;
 }
 
 /* ---- denormals ---- */
@@ -199,6 +215,10 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     HW_TRY(hw_wir_prepare(m, d));
     for (uint32_t f = 0; f < m->functions.len; f++)
         hw_wir_simplify(m, f);
+    hw_variant quick = *v;
+    if (instructions(m) > MOST_INSNS_TO_OPTIMISE)
+        quick.tier = 0;
+    g->v = &quick;
     HW_TRY(make_target(g, o));
     g->cx = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);

@@ -12,6 +12,7 @@
 #include "ops.h"
 
 enum { SAVE, RESTORE };
+enum { REGS_A_BLOCK = 32 };
 
 typedef struct layout {
     uint32_t at;
@@ -32,6 +33,43 @@ static void mark(uint64_t *set, hw_wir_val v, bool on)
         set[v.reg / 64] &= ~((uint64_t)1 << (v.reg % 64));
 }
 
+/* The last position that may have run when `block` runs: its own, or the end of a loop round it. */
+static uint32_t ran_before(const hw_gen *g, uint32_t block)
+{
+    uint32_t here = g->an->position[block], last = here;
+    for (uint32_t k = here; k < g->norder; k++) {
+        const hw_wir_block *w = &g->f->blocks.ptr[g->an->order[k]];
+        for (uint32_t i = 0; i < w->ntargets; i++)
+            if (g->an->position[w->targets[i]] <= here)
+                last = k;
+    }
+    return last;
+}
+
+static uint32_t first_spin(const hw_gen *g)
+{
+    uint32_t k = 0;
+    while (k < g->norder && !g->an->spin_loop[g->an->order[k]])
+        k++;
+    return k;
+}
+
+/* Can lanes wait at b while `block` runs? Some block before must have sent them there, and in linear
+ * order it comes later. */
+static bool may_be_waiting(const hw_gen *g, uint32_t b, uint32_t block, uint32_t ran)
+{
+    if (!g->pend[b])
+        return false;
+    if (g->rotate && ran >= first_spin(g)) /* lanes may have run ahead, or stayed behind to spin */
+        return g->an->position[b] > g->an->position[block] || g->an->spin_loop[b];
+    if (g->an->position[b] <= g->an->position[block])
+        return false;
+    for (uint32_t k = 0; k < g->an->npreds[b]; k++)
+        if (g->an->position[g->an->preds[b][k]] <= ran)
+            return true;
+    return false;
+}
+
 static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
 {
     uint64_t *set = HW_NEW_N(g->arena, uint64_t, g->f->regs.len / 64 + 1);
@@ -49,8 +87,9 @@ static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
         mark(set, in->guard, true);
     }
     /* what lanes that wait elsewhere need */
+    uint32_t ran = ran_before(g, block);
     for (uint32_t b = 0; b < g->an->nblocks && g->an->divergent[block]; b++)
-        for (uint32_t i = 0; g->pend[b] && i < g->an->nlive; i++)
+        for (uint32_t i = 0; may_be_waiting(g, b, block, ran) && i < g->an->nlive; i++)
             if (hw_bit(g->an->live_in_set[b], i))
                 mark(set, hw_wir_reg(g->an->live_reg[i]), true);
     return set;
@@ -132,8 +171,9 @@ static void move_masks(hw_gen *g, layout *l, uint32_t block)
     if (!l->canonical && !g->an->divergent[block])
         return;
     move(g, l, g->mask_slot);
+    uint32_t ran = ran_before(g, block);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
-        if (g->pend[b])
+        if (may_be_waiting(g, b, block, ran))
             move(g, l, g->pend[b]);
         else if (l->canonical && l->what == SAVE)
             hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);
@@ -147,9 +187,14 @@ static void move_all(hw_gen *g, const hw_gen_point *p, int what)
     uint64_t *set = live_before(g, p->block, p->index);
     mark(set, p->except, false);
     move_masks(g, &l, p->block);
-    for (uint32_t r = 0; r < g->f->regs.len; r++) {
+    for (uint32_t r = 0, n = 0; r < g->f->regs.len; r++) {
         if (!hw_bit(set, r))
             continue;
+        if (++n % REGS_A_BLOCK == 0) { /* LLVM takes quadratic time over long blocks */
+            hw_lb more = hwg_block(g, "more");
+            LLVMBuildBr(g->b, more);
+            hwg_at(g, more);
+        }
         hw_gen_reg slots = hwg_slots(g, r);
         if (p->canonical) {
             move_canonical(g, &l, r);
