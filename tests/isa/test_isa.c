@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Runs every case of the instruction table: the instruction, parsed, checked, lowered and executed
  * for many lanes, against the row's lane expression in plain C.
- * test_isa [-v] [-n LANES] [PREFIX]: only instructions that begin with PREFIX. */
+ * test_isa [-m] [-1] [-n LANES] [PREFIX]: only instructions that begin with PREFIX; -m: .ftz and others
+ * in one kernel; -1: a kernel for each. */
 #include "execute.h"
 #include "hw_ptx.h"
 #include "lane_cases.h"
@@ -15,8 +16,8 @@ enum { IN_BYTES = 32, OUT_BYTES = 8 };
 
 typedef struct options {
     const char *prefix;
-    unsigned lanes;
-    bool verbose;
+    unsigned lanes, group;
+    bool mixed;
 } options;
 
 /* ---- inputs: edges of the type first, then random patterns ---- */
@@ -115,60 +116,84 @@ static uint64_t input(const lane_case *c, unsigned lane, unsigned k, uint64_t *s
     return mask_bits(v, type_bits(t));
 }
 
-/* ---- the kernel around an instruction ---- */
+/* ---- the kernel around some instructions: each case reads its inputs and writes its result ---- */
 
-static void add_load(char *text, size_t room, const char *t, const char *reg, unsigned k)
+enum { GROUP = 16, TEXT = 1 << 16 };
+
+typedef struct group {
+    const lane_case *cases[GROUP];
+    unsigned n, lanes;
+    uint64_t (*in)[IN_BYTES / 8]; /* case by case, lanes of each */
+    uint64_t *out, *params;
+} group;
+
+typedef struct writer {
+    char text[TEXT];
+    size_t len;
+} writer;
+
+static HW_PRINTF(2, 3) void put(writer *w, const char *fmt, ...)
 {
-    size_t at = strlen(text);
-    if (is_type(t, "pred"))
-        snprintf(text + at, room - at,
-                 "ld.global.u32 %%r15, [%%rd18+%u];\nand.b32 %%r15, %%r15, 1;\nsetp.ne.u32 %s, "
-                 "%%r15, 0;\n",
-                 8 * k, reg);
-    else
-        snprintf(text + at, room - at, "ld.global.b%u %s, [%%rd18+%u];\n", type_bits(t), reg,
-                 8 * k);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(w->text + w->len, TEXT - w->len, fmt, ap);
+    va_end(ap);
+    w->len += n > 0 && (size_t)n < TEXT - w->len ? (size_t)n : 0;
 }
 
-static const char *kernel_text(const lane_case *c)
+static void put_load(writer *w, const char *t, const char *reg, unsigned at)
 {
-    static char text[4096];
-    snprintf(text, sizeof text,
-             ".version 9.0\n.target sm_120\n.address_size 64\n"
-             ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n%s"
-             "ld.param.u64 %%rd18, [in];\nld.param.u64 %%rd17, [out];\n"
-             "mov.u32 %%r19, %%ctaid.x;\nmov.u32 %%r18, %%tid.x;\n"
-             "mad.lo.u32 %%r19, %%r19, 32, %%r18;\n"
-             "mad.wide.u32 %%rd18, %%r19, 32, %%rd18;\nmad.wide.u32 %%rd17, %%r19, 8, %%rd17;\n",
-             lane_decls);
+    if (is_type(t, "pred"))
+        put(w,
+            "ld.global.u32 %%r15, [%%rd18+%u];\nand.b32 %%r15, %%r15, 1;\n"
+            "setp.ne.u32 %s, %%r15, 0;\n",
+            at, reg);
+    else
+        put(w, "ld.global.b%u %s, [%%rd18+%u];\n", type_bits(t), reg, at);
+}
+
+static void put_case(writer *w, const lane_case *c, unsigned in, unsigned out)
+{
     for (unsigned k = 0; k < c->nsrc; k++)
         if (!c->has_literal || k + 1 < c->nsrc)
-            add_load(text, sizeof text, c->types[k], c->regs[k], k);
-    size_t at = strlen(text);
-    snprintf(text + at, sizeof text - at, "%s\n", c->insn);
-    at = strlen(text);
+            put_load(w, c->types[k], c->regs[k], in + 8 * k);
+    put(w, "%s\n", c->insn);
     if (is_type(c->dest, "pred"))
-        snprintf(text + at, sizeof text - at,
-                 "selp.u32 %%r15, 1, 0, %s;\nst.global.u32 [%%rd17], %%r15;\nret;\n}\n",
-                 c->dest_reg);
+        put(w, "selp.u32 %%r15, 1, 0, %s;\nst.global.u32 [%%rd17+%u], %%r15;\n", c->dest_reg, out);
     else
-        snprintf(text + at, sizeof text - at, "st.global.b%u [%%rd17], %s;\nret;\n}\n",
-                 type_bits(c->dest), c->dest_reg);
-    return text;
+        put(w, "st.global.b%u [%%rd17+%u], %s;\n", type_bits(c->dest), out, c->dest_reg);
 }
 
-static bool build(hw_arena *a, const lane_case *c, hw_wir_module **w)
+static const char *kernel_text(const group *g)
+{
+    static writer w;
+    w.len = 0;
+    put(&w,
+        ".version 9.0\n.target sm_120\n.address_size 64\n"
+        ".visible .entry k(.param .u64 in, .param .u64 out)\n{\n%s"
+        "ld.param.u64 %%rd18, [in];\nld.param.u64 %%rd17, [out];\n"
+        "mov.u32 %%r19, %%ctaid.x;\nmov.u32 %%r18, %%tid.x;\n"
+        "mad.lo.u32 %%r19, %%r19, 32, %%r18;\n"
+        "mad.wide.u32 %%rd18, %%r19, %u, %%rd18;\nmad.wide.u32 %%rd17, %%r19, %u, %%rd17;\n",
+        lane_decls, IN_BYTES, OUT_BYTES);
+    for (unsigned k = 0; k < g->n; k++)
+        put_case(&w, g->cases[k], k * g->lanes * IN_BYTES, k * g->lanes * OUT_BYTES);
+    put(&w, "ret;\n}\n");
+    return w.text;
+}
+
+static bool build(hw_arena *a, const group *g, hw_wir_module **w)
 {
     hw_diag *d = hw_diag_new(a);
     hw_ptx_unit *u = NULL;
     hw_ptx_module *m = NULL;
-    const char *text = kernel_text(c);
-    if (hw_ptx_parse(a, hw_str_of(text), c->insn, &u, d) == HW_OK &&
+    const char *text = kernel_text(g);
+    if (hw_ptx_parse(a, hw_str_of(text), "case", &u, d) == HW_OK &&
         hw_ptx_link(a, &u, 1, &m, d) == HW_OK && hw_ptx_lower(a, m, 0, w, d) == HW_OK &&
         hw_wir_verify(*w, d) == HW_OK)
         return true;
     hw_str why = hw_diag_text(d, a);
-    printf("%s\n%.*s\n", c->insn, HW_STR_ARG(why));
+    printf("%.*s\n", HW_STR_ARG(why));
     return false;
 }
 
@@ -307,83 +332,102 @@ static void set_mods(const lane_case *c)
     }
 }
 
-/* ---- one case ---- */
+/* ---- a group of cases ---- */
 
-typedef struct batch {
-    uint64_t (*in)[IN_BYTES / 8];
-    uint64_t *out, *params;
-    unsigned lanes;
-} batch;
-
-static unsigned compare(const lane_case *c, const batch *b)
+static unsigned compare(const group *g, unsigned k)
 {
-    unsigned wrong = 0;
-    unsigned bits = type_bits(c->dest);
+    const lane_case *c = g->cases[k];
+    unsigned wrong = 0, bits = type_bits(c->dest);
     set_mods(c);
-    for (unsigned l = 0; l < b->lanes; l++) {
-        uint64_t want, got = mask_bits(b->out[l], bits);
-        if (check_lane(c, b->in[l], got, &want))
+    for (unsigned l = k * g->lanes; l < (k + 1) * g->lanes; l++) {
+        uint64_t want, got = mask_bits(g->out[l], bits);
+        if (check_lane(c, g->in[l], got, &want))
             continue;
         if (wrong++ < 2)
             printf("%s a=%llx b=%llx c=%llx e=%llx: got %llx, want %llx\n", c->insn,
-                   (unsigned long long)b->in[l][0], (unsigned long long)b->in[l][1],
-                   (unsigned long long)b->in[l][2], (unsigned long long)b->in[l][3],
+                   (unsigned long long)g->in[l][0], (unsigned long long)g->in[l][1],
+                   (unsigned long long)g->in[l][2], (unsigned long long)g->in[l][3],
                    (unsigned long long)got, (unsigned long long)want);
     }
+    if (wrong)
+        printf("FAILED %s: %u of %u lanes\n", c->insn, wrong, g->lanes);
     return wrong;
 }
 
-static bool run_case(const lane_case *c, const batch *b)
+static void fill(const group *g, unsigned at)
 {
+    const lane_case *c = g->cases[at];
     uint64_t seed = UINT64_C(88172645463325252);
-    for (unsigned l = 0; l < b->lanes; l++)
+    for (unsigned l = 0; l < g->lanes; l++)
         for (unsigned k = 0; k < 4; k++)
-            b->in[l][k] = k >= c->nsrc                         ? 0
-                          : c->has_literal && k + 1 == c->nsrc ? c->literal
-                                                               : input(c, l, k, &seed);
-    memset(b->out, 0xee, b->lanes * sizeof *b->out);
+            g->in[at * g->lanes + l][k] = k >= c->nsrc ? 0
+                                          : c->has_literal && k + 1 == c->nsrc
+                                              ? c->literal
+                                              : input(c, l, k, &seed);
+}
+
+/* Returns how many of its cases fail, and empties the group. */
+static unsigned run_group(group *g)
+{
+    if (!g->n)
+        return 0;
+    for (unsigned k = 0; k < g->n; k++)
+        fill(g, k);
+    memset(g->out, 0xee, (size_t)g->n * g->lanes * sizeof *g->out);
+    g->params[0] = (uint64_t)(uintptr_t)g->in;
+    g->params[1] = (uint64_t)(uintptr_t)g->out;
     hw_arena *a = hw_arena_new();
     hw_wir_module *w = NULL;
-    b->params[0] = (uint64_t)(uintptr_t)b->in;
-    b->params[1] = (uint64_t)(uintptr_t)b->out;
-    bool ok = build(a, c, &w) && execute(&(execute_job){ w, b->params, b->lanes / 32, 32, NULL });
+    bool ok = build(a, g, &w) && execute(&(execute_job){ w, g->params, g->lanes / 32, 32, NULL });
     hw_arena_free(a);
-    if (!ok) {
-        printf("FAILED %s\n", c->insn);
-        return false;
+    unsigned failed = 0;
+    for (unsigned k = 0; k < g->n; k++) {
+        if (!ok)
+            printf("FAILED %s: its group does not run\n", g->cases[k]->insn);
+        failed += !ok || compare(g, k) != 0;
     }
-    unsigned wrong = compare(c, b);
-    if (wrong)
-        printf("FAILED %s: %u of %u lanes\n", c->insn, wrong, b->lanes);
-    return wrong == 0;
+    g->n = 0;
+    return failed;
+}
+
+/* Cases with .ftz and without go to kernels of their own, since code for a kernel of one kind sets the
+ * processor's mode; mixed: both in one, which flushes by hand. */
+static unsigned run_all(const options *o, group groups[2], unsigned *run)
+{
+    unsigned failed = 0;
+    for (unsigned k = 0; k < lane_ncases; k++) {
+        if (strncmp(lane_cases[k].insn, o->prefix, strlen(o->prefix)) != 0)
+            continue;
+        *run += 1;
+        group *g = &groups[!o->mixed && strstr(lane_cases[k].insn, ".ftz") ? 1 : 0];
+        g->cases[g->n++] = &lane_cases[k];
+        if (g->n == o->group)
+            failed += run_group(g);
+    }
+    return failed + run_group(&groups[0]) + run_group(&groups[1]);
 }
 
 int main(int argc, char **argv)
 {
     setvbuf(stdout, NULL, _IOLBF, 0);
-    options o = { .prefix = "", .lanes = 512 };
+    options o = { .prefix = "", .lanes = 512, .group = GROUP };
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "-v") == 0)
-            o.verbose = true;
+        if (strcmp(argv[i], "-m") == 0)
+            o.mixed = true;
+        else if (strcmp(argv[i], "-1") == 0)
+            o.group = 1;
         else if (strcmp(argv[i], "-n") == 0 && i + 1 < argc)
             o.lanes = (unsigned)strtoul(argv[++i], NULL, 10) & ~31u;
         else
             o.prefix = argv[i];
     }
-    batch b = { execute_memory((size_t)o.lanes * IN_BYTES),
-                execute_memory((size_t)o.lanes * OUT_BYTES), execute_memory(2 * sizeof(uint64_t)),
-                o.lanes };
-    if (!b.in || !b.out || !b.params)
+    group groups[2] = { { .lanes = o.lanes }, { .lanes = o.lanes } };
+    groups[0].in = groups[1].in = execute_memory((size_t)GROUP * o.lanes * IN_BYTES);
+    groups[0].out = groups[1].out = execute_memory((size_t)GROUP * o.lanes * OUT_BYTES);
+    groups[0].params = groups[1].params = execute_memory(2 * sizeof(uint64_t));
+    if (!groups[0].in || !groups[0].out || !groups[0].params)
         return 2;
-    unsigned failed = 0, run = 0;
-    for (unsigned k = 0; k < lane_ncases; k++) {
-        if (strncmp(lane_cases[k].insn, o.prefix, strlen(o.prefix)) != 0)
-            continue;
-        run++;
-        if (o.verbose)
-            printf("%s\n", lane_cases[k].insn);
-        failed += !run_case(&lane_cases[k], &b);
-    }
+    unsigned run = 0, failed = run_all(&o, groups, &run);
     printf("%s: %u cases of %u lanes, %u failed\n", execute_name, run, o.lanes, failed);
     return failed != 0;
 }
