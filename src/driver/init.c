@@ -3,7 +3,7 @@
  * cuInit and the end: which devices there are (HALFWARP_DEVICE, CUDA_VISIBLE_DEVICES), and what is
  * put away when the process ends.
  */
-#include "driver.h"
+#include "profile.h"
 
 #include <stdlib.h>
 
@@ -159,6 +159,7 @@ static hw_cu_state initialise(void)
     }
     choose_visible(all, n);
     pthread_atfork(NULL, NULL, in_child);
+    hw_cu_profile_start();
     return hw_cu.ngpus ? HW_CU_READY : HW_CU_NO_DEVICE;
 }
 
@@ -214,4 +215,5 @@ __attribute__((destructor)) static void end_of_process(void)
                       (unsigned long long)j.memory_hits);
     }
     hw_cu_contexts_end();
+    hw_cu_profile_end();
 }

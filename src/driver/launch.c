@@ -4,6 +4,7 @@
  * stream. (CUDA Driver API, "Execution Control"; C++ Programming Guide, "Compute Capabilities".)
  */
 #include "launch.h"
+#include "profile.h"
 
 #include <stdlib.h>
 
@@ -173,6 +174,7 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
     hw_cu_context *ctx = l->f->module->ctx;
     hw_arena *a = hw_arena_new();
     hw_diag *d = hw_diag_new(a);
+    const hw_listener *listener = hw_cu_profile_listener(l);
     const hw_launch launch = {
         .source = &l->f->source,
         .grid = { l->grid[0], l->grid[1], l->grid[2] },
@@ -183,10 +185,12 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
         .symbol_address = hw_cu_symbol_address,
         .symbol_ctx = l->f->module,
         .cooperative = l->cooperative,
+        .listener = listener,
     };
     hw_cu_verbose("launch %s grid %u,%u,%u block %u,%u,%u shared %u", l->f->source.name, l->grid[0],
                   l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic);
     hw_status s = hw_exec_launch(ctx->exec, &launch, fault, d);
+    hw_cu_profile_done(l, listener, s);
     const char *notice = hw_jit_notice(hw_cu.jit);
     if (notice)
         hw_cu_notice("%s", notice);

@@ -51,6 +51,16 @@ static void hear(void *state, const hw_access_told *t)
 
 /* ---- the end ---- */
 
+static void add_stride(slot *into, const slot *from)
+{
+    if (from->strided == STRIDE_NONE)
+        return;
+    bool same = into->strided == STRIDE_NONE || into->stride == from->stride;
+    bool one = from->strided == STRIDE_ONE && into->strided != STRIDE_MIXED && same;
+    into->strided = one ? STRIDE_ONE : STRIDE_MIXED;
+    into->stride = from->stride;
+}
+
 void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *table, slot **into,
                         slot *const *from)
 {
@@ -59,6 +69,7 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
             continue;
         if (!into[i])
             into[i] = HW_NEW_N(a, slot, m->n);
+        add_stride(into[i], from[i]);
         for (uint32_t d = 0; d < m->n; d++) {
             for (int f = 0; f < HW_FIELDS; f++)
                 into[i][d].field[f] += from[i][d].field[f];

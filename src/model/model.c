@@ -199,6 +199,8 @@ void hw_model_launch_done(hw_model *m, const hw_model_launch *i)
     if (l) {
         if (!e->info.registers)
             e->info.registers = l->registers, e->registers_guessed = true;
+        if (!e->info.static_shared_bytes)
+            e->info.static_shared_bytes = l->fixed;
         if (l->local > e->info.local_bytes)
             e->info.local_bytes = l->local;
         add_launch(m, e, l);

@@ -23,6 +23,8 @@ enum {
 typedef struct slot {
     uint64_t field[HW_FIELDS];
     uint64_t bank[HW_LANES_MAX]; /* distinct words asked of each bank */
+    enum { STRIDE_NONE, STRIDE_ONE, STRIDE_MIXED } strided;
+    int64_t stride; /* STRIDE_ONE: lane i accesses first + i * stride */
 } slot;
 
 typedef struct sums {

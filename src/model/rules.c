@@ -96,6 +96,38 @@ static void constant_access(const hw_device *d, const hw_access *a, slot *s, uin
     add(s, HW_FIELD_transactions, words, times);
 }
 
+/* ---- strides ---- */
+
+/* Whether the active lanes lie on a line; one lane alone lies on any. */
+static bool on_line(const hw_access *a, int64_t *stride)
+{
+    uint64_t mask = a->mask;
+    uint32_t first = next_lane(&mask);
+    if (!mask)
+        return false;
+    uint32_t second = (uint32_t)__builtin_ctzll(mask);
+    int64_t apart = (int64_t)(a->address[second] - a->address[first]);
+    *stride = apart / (int64_t)(second - first);
+    bool line = apart % (int64_t)(second - first) == 0;
+    while (mask && line) {
+        uint32_t lane = next_lane(&mask);
+        line =
+            a->address[lane] - a->address[first] == (uint64_t)(*stride * (int64_t)(lane - first));
+    }
+    return line;
+}
+
+static void see_stride(const hw_access *a, slot *s)
+{
+    int64_t stride = 0;
+    if (s->strided == STRIDE_MIXED || !(a->mask & (a->mask - 1)))
+        return;
+    bool line = on_line(a, &stride);
+    if (s->strided == STRIDE_NONE && line)
+        s->stride = stride;
+    s->strided = line && s->stride == stride ? STRIDE_ONE : STRIDE_MIXED;
+}
+
 /* ---- all devices ---- */
 
 typedef void rule(const hw_device *d, const hw_access *a, slot *s, uint64_t times);
@@ -141,6 +173,7 @@ void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s
                     .width = s->bytes < WIDTH_MOST ? s->bytes : WIDTH_MOST,
                     .kind = kinds[s->kind & 3],
                     .bypass_l1 = s->bypass_l1 };
+    see_stride(&a, slots);
     one(m, t, &a, slots, true);
     for (uint32_t done = WIDTH_MOST; done < s->bytes; done += WIDTH_MOST) {
         for (int lane = 0; lane < HW_WARP_LANES; lane++)

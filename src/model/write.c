@@ -99,6 +99,8 @@ static json_t *access_of(const hw_model *m, const slot *slots, int traffic, cons
     json_t *o = json_object(), *devices = json_array();
     put_text(o, "traffic", hw_traffic_names[traffic].name);
     put(o, "width", s->bytes);
+    if (slots[0].strided == STRIDE_ONE)
+        json_object_set_new(o, "stride", json_integer(slots[0].stride));
     for (uint32_t d = 0; d < m->n; d++) {
         json_t *f = numbers(slots[d].field, HW_FIELDS, hw_field_names);
         if (shared)

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Profiling: launches are told to a model, which writes the profile file. The file is written after
+ * launches as well, as long as that takes a small part of the time, so that a program that crashes
+ * leaves what it did. */
+#include "profile.h"
+
+#include "hw_model.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WRITES_FREE = 16, WRITES_SHARE = 10 /* of the time, at most one part in so many */ };
+
+static struct {
+    hw_model *model; /* NULL: nobody asked */
+    regex_t kernels;
+    bool some_kernels;
+    uint64_t skip, most; /* launches; most 0: any number */
+    _Atomic uint64_t matched;
+    pthread_mutex_t lock; /* of the writing */
+    uint64_t began_ns, written_ns, writes;
+    pid_t process;
+} profile = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static hw_status read_level(const char *text, hw_model_level *level, hw_diag *d)
+{
+    static const char *const names[] = { "count", "lines", "caches" };
+    for (size_t i = 0; i < HW_COUNTOF(names); i++)
+        if (strcmp(text, names[i]) == 0) {
+            *level = (hw_model_level)i;
+            return HW_OK;
+        }
+    return hw_fail(d, HW_E_INVALID, "HALFWARP_PROFILE_LEVEL: '%s' is not count, lines or caches",
+                   text);
+}
+
+static hw_status read_number(const char *variable, const char *text, uint64_t *out, hw_diag *d)
+{
+    char *end;
+    *out = strtoull(text, &end, 10);
+    if (*end || *text == '-')
+        return hw_fail(d, HW_E_INVALID, "%s: '%s' is not a number", variable, text);
+    return HW_OK;
+}
+
+/* The devices named, or else the ones the program sees, each model once. */
+static hw_status read_devices(const hw_device **out, uint32_t *n, hw_diag *d)
+{
+    const char *list = hw_cu.env.profile_devices;
+    for (int i = 0; !*list && i < hw_cu.ngpus && *n < HW_MODEL_DEVICES_MAX; i++)
+        if (*n == 0 || out[*n - 1] != hw_cu.gpus[i].model)
+            out[(*n)++] = hw_cu.gpus[i].model;
+    while (*list) {
+        size_t len = strcspn(list, ",");
+        if (*n == HW_MODEL_DEVICES_MAX)
+            return hw_fail(d, HW_E_RANGE, "HALFWARP_PROFILE_DEVICES: more than %d devices",
+                           HW_MODEL_DEVICES_MAX);
+        HW_TRY(hw_device_load(hw_cu.arena, hw_arena_cstr(hw_cu.arena, (hw_str){ list, len }),
+                              &out[(*n)++], d));
+        list += len + (list[len] == ',');
+    }
+    return HW_OK;
+}
+
+static hw_status read_kernels(const char *pattern, hw_diag *d)
+{
+    if (!*pattern)
+        return HW_OK;
+    if (regcomp(&profile.kernels, pattern, REG_EXTENDED | REG_NOSUB))
+        return hw_fail(d, HW_E_INVALID, "HALFWARP_PROFILE_KERNEL: '%s' is not a regular expression",
+                       pattern);
+    profile.some_kernels = true;
+    return HW_OK;
+}
+
+static const char *program_name(void)
+{
+    hw_str text = { NULL, 0 };
+    if (hw_read_file(hw_cu.arena, "/proc/self/cmdline", &text, NULL) != HW_OK || !text.len)
+        return NULL;
+    char *line = hw_arena_cstr(hw_cu.arena, text);
+    for (size_t i = 0; i + 1 < text.len; i++)
+        line[i] = line[i] ? line[i] : ' ';
+    return line;
+}
+
+static hw_status start(hw_diag *d)
+{
+    const hw_device *devices[HW_MODEL_DEVICES_MAX];
+    uint32_t n = 0;
+    hw_model_level level = HW_MODEL_COUNT;
+    HW_TRY(read_level(hw_cu.env.profile_level, &level, d));
+    HW_TRY(read_number("HALFWARP_PROFILE_SKIP", hw_cu.env.profile_skip, &profile.skip, d));
+    HW_TRY(read_number("HALFWARP_PROFILE_COUNT", hw_cu.env.profile_count, &profile.most, d));
+    HW_TRY(read_kernels(hw_cu.env.profile_kernel, d));
+    HW_TRY(read_devices(devices, &n, d));
+    profile.model = hw_model_new(devices, n, level, program_name());
+    profile.began_ns = now_ns();
+    profile.process = getpid();
+    return HW_OK;
+}
+
+void hw_cu_profile_start(void)
+{
+    hw_diag *d = hw_diag_new(hw_cu.arena);
+    if (*hw_cu.env.profile && start(d) != HW_OK)
+        hw_cu_notice_diag("nothing is profiled", d);
+}
+
+const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l)
+{
+    const char *name = l->f->source.name;
+    if (!profile.model)
+        return NULL;
+    if (profile.some_kernels && regexec(&profile.kernels, name, 0, NULL, 0) != 0)
+        return NULL;
+    uint64_t n = atomic_fetch_add(&profile.matched, 1);
+    if (n < profile.skip || (profile.most && n - profile.skip >= profile.most))
+        return NULL;
+    return hw_model_listener(profile.model);
+}
+
+/* A forked child has the parent's model, but not its file. */
+static void write_file(bool complete)
+{
+    hw_arena *a = hw_arena_new();
+    hw_diag *d = hw_diag_new(a);
+    uint64_t before = now_ns();
+    if (getpid() == profile.process &&
+        hw_model_write(profile.model, hw_cu.env.profile, complete, d) != HW_OK)
+        hw_cu_notice_diag("HALFWARP_PROFILE", d);
+    profile.written_ns += now_ns() - before;
+    profile.writes++;
+    hw_arena_free(a);
+}
+
+void hw_cu_profile_done(const hw_cu_launch *l, const hw_listener *listener, hw_status status)
+{
+    if (!listener)
+        return;
+    const hw_ptx_kernel *k = &l->f->program->ptx->kernels[l->f->index];
+    const hw_model_launch done = {
+        .kernel = l->f->source.name,
+        .grid = { l->grid[0], l->grid[1], l->grid[2] },
+        .block = { l->block[0], l->block[1], l->block[2] },
+        .dynamic_shared_bytes = l->dynamic,
+        .static_shared_bytes = k->static_shared_bytes,
+        .context = 1,
+        .status = status,
+    };
+    hw_model_launch_done(profile.model, &done);
+    pthread_mutex_lock(&profile.lock);
+    if (profile.writes < WRITES_FREE || status != HW_OK ||
+        profile.written_ns < (now_ns() - profile.began_ns) / WRITES_SHARE)
+        write_file(false);
+    pthread_mutex_unlock(&profile.lock);
+}
+
+void hw_cu_profile_end(void)
+{
+    if (!profile.model)
+        return;
+    pthread_mutex_lock(&profile.lock);
+    write_file(true);
+    pthread_mutex_unlock(&profile.lock);
+}
