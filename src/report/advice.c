@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Advice: rules with evidence and cost. The unit of work is an issued instruction, a 32-byte sector,
+ * a pass of shared memory, a step of an atomic; a rule's cost is its share of the kernel's. */
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { CANDIDATES_MOST = 64 };
+#define COST_LEAST 0.01 /* below: nothing worth saying */
+
+typedef struct asker {
+    hw_arena *a;
+    const hw_report_run *run;
+    const hw_report_kernel *k;
+    const hw_device *dev;
+    uint32_t device;
+    double work; /* of the whole kernel */
+    bool lines, several_files;
+    size_t n;
+    hw_advice found[CANDIDATES_MOST];
+} asker;
+
+/* ---- work ---- */
+
+static double work_of(const uint64_t f[HW_FIELDS], int traffic)
+{
+    bool shared = traffic >= HW_TRAFFIC_shared_ld && traffic <= HW_TRAFFIC_shared_at;
+    double steps = (double)f[HW_FIELD_serial];
+    if (shared)
+        return (double)f[HW_FIELD_passes] + steps;
+    if (traffic == HW_TRAFFIC_constant_ld)
+        return (double)f[HW_FIELD_transactions];
+    return (double)f[HW_FIELD_moved] / 32 + steps;
+}
+
+static double kernel_work(const asker *x)
+{
+    double sum = (double)x->k->sums.total[HW_TOTAL_inst];
+    for (int t = 0; t < HW_TRAFFICS; t++)
+        sum += work_of(x->k->sums.traffic[x->device][t], t);
+    return sum;
+}
+
+/* ---- saying ---- */
+
+static void say(asker *x, const char *rule, const hw_report_site *site, double cost,
+                const char *text)
+{
+    if (!(cost >= COST_LEAST) || x->n == CANDIDATES_MOST)
+        return;
+    cost = cost < 1 ? cost : 1;
+    x->found[x->n++] = (hw_advice){ rule, text, cost, site };
+}
+
+static const char *where(const asker *x, const hw_report_site *s)
+{
+    if (!x->lines || !s->place.file || !s->place.line)
+        return hw_arena_printf(x->a, "PTX line %u", s->ptx_line);
+    return x->several_files
+               ? hw_arena_printf(x->a, "%s line %u", hw_base_name(s->place.file), s->place.line)
+               : hw_arena_printf(x->a, "line %u", s->place.line);
+}
+
+static double mean(const uint64_t f[HW_FIELDS], unsigned field)
+{
+    return f[HW_FIELD_accesses] ? (double)f[field] / (double)f[HW_FIELD_accesses] : 0;
+}
+
+static const char *amount(const asker *x, double v)
+{
+    return fabs(v - floor(v + 0.5)) < 0.005 ? hw_grouped(x->a, (uint64_t)(v + 0.5))
+                                            : hw_arena_printf(x->a, "%.1f", v);
+}
+
+static const char *verb(int traffic)
+{
+    static const char *const verbs[HW_TRAFFICS] = {
+        [HW_TRAFFIC_global_ld] = "load from global memory",
+        [HW_TRAFFIC_global_st] = "store to global memory",
+        [HW_TRAFFIC_global_at] = "atomic on global memory",
+        [HW_TRAFFIC_local_ld] = "load from local memory",
+        [HW_TRAFFIC_local_st] = "store to local memory",
+        [HW_TRAFFIC_shared_ld] = "load from shared memory",
+        [HW_TRAFFIC_shared_st] = "store to shared memory",
+        [HW_TRAFFIC_shared_at] = "atomic on shared memory",
+        [HW_TRAFFIC_constant_ld] = "load from constant memory",
+        [HW_TRAFFIC_texture_ld] = "texture fetch",
+    };
+    return verbs[traffic];
+}
+
+/* "stride-32 " in words of the access, "" if there is no one stride. */
+static const char *stride_of(const asker *x, const hw_report_site *s)
+{
+    bool words = s->strided && s->width && s->stride % (int64_t)s->width == 0;
+    if (!s->strided || s->stride == 0)
+        return "";
+    return words ? hw_arena_printf(x->a, "stride-%" PRId64 " ", s->stride / (int64_t)s->width)
+                 : hw_arena_printf(x->a, "stride-%" PRId64 "-byte ", s->stride);
+}
+
+/* ---- shared memory ---- */
+
+static uint32_t passes_at(const asker *x, const hw_report_site *s, uint64_t stride, uint32_t *ideal)
+{
+    uint64_t address[HW_WARP_LANES];
+    for (uint64_t lane = 0; lane < HW_WARP_LANES; lane++)
+        address[lane] = lane * stride;
+    hw_access a = { .address = address,
+                    .mask = UINT32_MAX,
+                    .lanes = HW_WARP_LANES,
+                    .width = s->width,
+                    .kind = s->traffic == HW_TRAFFIC_shared_ld ? HW_LOAD : HW_STORE };
+    hw_bank_result r;
+    hw_bank_access(x->dev, &a, &r);
+    *ideal = r.ideal_passes;
+    return r.passes;
+}
+
+/* The least padding of a row of `stride` bytes, in words, that frees it of conflicts. */
+static const char *padding(const asker *x, const hw_report_site *s)
+{
+    uint32_t ideal, step = s->width > 4 ? s->width : 4;
+    uint64_t stride = s->strided && s->stride > 0 ? (uint64_t)s->stride : 0;
+    if (stride % 4 || stride < 2 * step)
+        return "spread the lanes over the banks";
+    for (uint64_t more = step; more <= (uint64_t)x->dev->banks.banks * 4; more += step)
+        if (passes_at(x, s, stride + more, &ideal) == ideal)
+            return hw_arena_printf(x->a, "pad the row to %" PRIu64 " words", (stride + more) / 4);
+    return "spread the lanes over the banks";
+}
+
+static void advise_bank_conflict(asker *x, const hw_report_site *s)
+{
+    const uint64_t *f = s->field[x->device];
+    bool shared = s->traffic >= HW_TRAFFIC_shared_ld && s->traffic <= HW_TRAFFIC_shared_at;
+    if (!shared || f[HW_FIELD_passes] <= f[HW_FIELD_ideal])
+        return;
+    double excess = (double)(f[HW_FIELD_passes] - f[HW_FIELD_ideal]);
+    double ways = (double)f[HW_FIELD_passes] / (double)f[HW_FIELD_ideal];
+    say(x, "bank_conflict", s, excess / x->work,
+        hw_arena_printf(x->a, "%s: %s%s, %s-way conflict, %s of %s passes avoidable; %s",
+                        where(x, s), stride_of(x, s), verb(s->traffic), amount(x, ways),
+                        amount(x, mean(f, HW_FIELD_passes) - mean(f, HW_FIELD_ideal)),
+                        amount(x, mean(f, HW_FIELD_passes)), padding(x, s)));
+}
+
+/* ---- global memory ---- */
+
+static const char *coalescing_remedy(const hw_report_site *s)
+{
+    if (s->strided && s->stride == (int64_t)s->width)
+        return "start each warp's row at a multiple of its transaction size";
+    if (s->strided && s->stride == 0)
+        return "read it once and pass it on, or use constant memory";
+    return "let neighbouring threads access neighbouring words (swap the indices, stage a tile in "
+           "shared memory, or use arrays of members instead of structures)";
+}
+
+static void advise_uncoalesced(asker *x, const hw_report_site *s)
+{
+    const uint64_t *f = s->field[x->device];
+    if (s->traffic != HW_TRAFFIC_global_ld && s->traffic != HW_TRAFFIC_global_st)
+        return;
+    if (f[HW_FIELD_moved] <= f[HW_FIELD_least] || !f[HW_FIELD_transactions])
+        return;
+    double excess = (double)(f[HW_FIELD_moved] - f[HW_FIELD_least]);
+    say(x, "uncoalesced", s, excess / 32 / x->work,
+        hw_arena_printf(
+            x->a,
+            "%s: %s%s moves %s bytes a warp in %s transactions where %s bytes would do (%.1f %% of "
+            "what is moved was asked for); %s",
+            where(x, s), stride_of(x, s), verb(s->traffic), amount(x, mean(f, HW_FIELD_moved)),
+            amount(x, mean(f, HW_FIELD_transactions)), amount(x, mean(f, HW_FIELD_least)),
+            100 * (double)f[HW_FIELD_bytes] / (double)f[HW_FIELD_moved], coalescing_remedy(s)));
+}
+
+static void advise_same_address(asker *x, const hw_report_site *s)
+{
+    const uint64_t *f = s->field[x->device];
+    if (s->traffic != HW_TRAFFIC_global_at && s->traffic != HW_TRAFFIC_shared_at)
+        return;
+    double steps = mean(f, HW_FIELD_serial);
+    if (steps < 2)
+        return;
+    say(x, "same_address", s, (double)(f[HW_FIELD_serial] - f[HW_FIELD_accesses]) / x->work,
+        hw_arena_printf(x->a,
+                        "%s: %s, on average %s lanes of a warp meet at one address and go one "
+                        "after the other; combine them within the warp first (shuffles, "
+                        "__reduce_add_sync), then do one atomic",
+                        where(x, s), verb(s->traffic), amount(x, steps)));
+}
+
+static void advise_constant_spread(asker *x, const hw_report_site *s)
+{
+    const uint64_t *f = s->field[x->device];
+    if (s->traffic != HW_TRAFFIC_constant_ld || f[HW_FIELD_transactions] <= f[HW_FIELD_requests])
+        return;
+    say(x, "constant_spread", s,
+        (double)(f[HW_FIELD_transactions] - f[HW_FIELD_requests]) / x->work,
+        hw_arena_printf(x->a,
+                        "%s: load from constant memory at %s different words a warp, one after "
+                        "the other; constant memory is for one word a warp: put this table in "
+                        "shared or global memory",
+                        where(x, s), amount(x, mean(f, HW_FIELD_transactions))));
+}
+
+/* ---- the kernel ---- */
+
+static const hw_report_site *worst_branch(const asker *x)
+{
+    const hw_report_site *worst = NULL;
+    for (uint32_t i = 0; i < x->k->n_sites; i++)
+        if (x->k->sites[i].divergent > (worst ? worst->divergent : 0))
+            worst = &x->k->sites[i];
+    return worst;
+}
+
+static void advise_divergence(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    const uint64_t *t = x->k->sums.total;
+    const hw_report_site *s = worst_branch(x);
+    double active = t[HW_TOTAL_inst] ? (double)t[HW_TOTAL_thread_inst] / (double)t[HW_TOTAL_inst]
+                                     : HW_WARP_LANES;
+    if (!s || active > 0.9 * HW_WARP_LANES)
+        return;
+    say(x, "divergence", s, (double)t[HW_TOTAL_inst] * (1 - active / HW_WARP_LANES) / x->work,
+        hw_arena_printf(x->a,
+                        "%s: branch whose lanes part in %s of %s executions; the kernel's "
+                        "instructions run with %.1f of 32 lanes. Make whole warps decide alike "
+                        "(by thread index, or by sorting the work)",
+                        where(x, s), hw_grouped(x->a, s->divergent), hw_grouped(x->a, s->branches),
+                        active));
+}
+
+static void advise_partial_warps(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    uint32_t threads = x->k->block[0] * x->k->block[1] * x->k->block[2];
+    uint32_t warp = x->dev->compute.warp_size, over = threads % warp;
+    if (!over)
+        return;
+    uint32_t slots = (threads + warp - 1) / warp * warp;
+    say(x, "partial_warps", NULL, 1 - (double)threads / slots,
+        hw_arena_printf(x->a,
+                        "blocks of %u threads leave %u of %u lanes of the last %s idle; use a "
+                        "multiple of %u threads",
+                        threads, warp - over, warp,
+                        x->dev->vendor == HW_VENDOR_AMD ? "wave" : "warp", warp));
+}
+
+static void advise_local_memory(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    const uint64_t(*t)[HW_FIELDS] = (const uint64_t(*)[HW_FIELDS])x->k->sums.traffic[x->device];
+    double moved = (double)t[HW_TRAFFIC_local_ld][HW_FIELD_moved] +
+                   (double)t[HW_TRAFFIC_local_st][HW_FIELD_moved];
+    say(x, "local_memory", NULL, moved / 32 / x->work,
+        hw_arena_printf(x->a,
+                        "%s bytes go through local memory (%" PRIu64
+                        " bytes a thread: spilled registers, arrays indexed by variables); allow "
+                        "more registers, or index arrays by constants after unrolling",
+                        amount(x, moved), x->k->local_bytes));
+}
+
+static void advise_small_grid(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    double blocks = (double)x->k->grid[0] * x->k->grid[1] * x->k->grid[2];
+    uint32_t sms = x->dev->compute.sm_count;
+    if (blocks >= sms)
+        return;
+    say(x, "small_grid", NULL, 0.5 * (1 - blocks / sms),
+        hw_arena_printf(x->a,
+                        "%s block%s leave %s of %u multiprocessors without work; use smaller "
+                        "blocks or let each thread do less",
+                        amount(x, blocks), blocks == 1 ? "" : "s", amount(x, sms - blocks), sms));
+}
+
+static void advise_occupancy(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    hw_occupancy_query q = hw_report_query(x->k, x->dev);
+    hw_occupancy_report r;
+    if (!hw_occupancy_explain(x->dev, &q, &r) || r.result.occupancy >= 0.5)
+        return;
+    const hw_occupancy_step *best = NULL;
+    for (uint32_t i = 0; i < r.step_count; i++)
+        if (!best || r.steps[i].warps > best->warps)
+            best = &r.steps[i];
+    if (!best)
+        return;
+    say(x, "occupancy", NULL, 0.25 * (1 - r.result.occupancy),
+        hw_arena_printf(x->a,
+                        "%u of %u %s are resident (%.1f %% occupancy), limited by %s; %s %" PRIu64
+                        " instead of %" PRIu64 " would make it %u",
+                        r.result.warps, r.result.max_warps,
+                        x->dev->vendor == HW_VENDOR_AMD ? "waves" : "warps",
+                        r.result.occupancy * 100, hw_limit_name(r.result.limiter),
+                        hw_limit_name(best->resource), best->then, best->now, best->warps));
+}
+
+/* ---- all rules ---- */
+
+typedef enum { KERNEL, SITE } rule_per;
+static const struct {
+    rule_per per;
+    void (*advise)(asker *x, const hw_report_site *s);
+} rules[] = {
+#define ADVICE(name, per, text) { per, advise_##name },
+#include "advice.def"
+};
+
+static void see_files(asker *x)
+{
+    const char *file = NULL;
+    for (uint32_t i = 0; i < x->k->n_sites; i++) {
+        const char *f = x->k->sites[i].place.file;
+        if (file && f && strcmp(f, file) != 0)
+            x->several_files = true;
+        file = f ? f : file;
+    }
+}
+
+static int dearer(const void *a, const void *b)
+{
+    const hw_advice *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? 1 : -1;
+    return strcmp(x->text, y->text);
+}
+
+size_t hw_report_advice(hw_arena *a, const hw_report_run *run, const hw_report_kernel *k,
+                        uint32_t device, hw_advice out[HW_ADVICE_MAX])
+{
+    asker *x = HW_NEW(a, asker);
+    *x = (asker){ .a = a, .run = run, .k = k, .dev = run->devices[device], .device = device };
+    x->lines = hw_report_has_lines(k);
+    x->work = kernel_work(x);
+    see_files(x);
+    if (!k->sums.total[HW_TOTAL_inst])
+        return 0;
+    for (size_t r = 0; r < HW_COUNTOF(rules); r++) {
+        if (rules[r].per == KERNEL)
+            rules[r].advise(x, NULL);
+        for (uint32_t i = 0; rules[r].per == SITE && i < k->n_sites; i++)
+            if (k->sites[i].field)
+                rules[r].advise(x, &k->sites[i]);
+    }
+    qsort(x->found, x->n, sizeof *x->found, dearer);
+    size_t n = x->n < HW_ADVICE_MAX ? x->n : HW_ADVICE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = x->found[i];
+        out[i].text =
+            hw_arena_printf(a, "%s (%.0f %% of the kernel's work)", out[i].text, out[i].cost * 100);
+    }
+    return n;
+}
