@@ -24,4 +24,13 @@ typedef struct cli_environment {
  * with when the libraries are not there or an option is wrong. */
 int cli_environment_make(cli *c, cli_environment *out);
 
+/* Set the variables in this process, for a program it becomes or starts. */
+void cli_environment_apply(cli *c, const cli_environment *e);
+
+/* ---- program.c ---- */
+/* What to execute for the operands: the program itself, or what runs PTX files. */
+int cli_program_make(cli *c, const cli_environment *e, char ***argv);
+/* Complain that it could not be executed, and why (errno); a status to exit with. */
+int cli_program_missing(cli *c, int why);
+
 #endif

@@ -144,6 +144,7 @@ void hw_report_source(hw_out *o, const hw_report_run *run, const hw_report_kerne
                       uint32_t device);
 void hw_report_csv(hw_out *o, const hw_report_run *run, const hw_report_options *opt);
 hw_status hw_report_json(hw_out *o, const hw_report_run *run, hw_diag *d);
+void hw_report_html(hw_out *o, const hw_report_run *run);
 /* Two runs side by side; kernels are matched by name and order. */
 void hw_report_compare(hw_out *o, const hw_report_run *before, const hw_report_run *after,
                        const hw_report_options *opt);
