@@ -122,12 +122,15 @@ typedef struct hw_site {
     uint8_t atom;        /* hw_wir_atom of atomics */
     bool readonly;       /* ld.global.nc and ldu: may go through a read-only cache */
     bool bypass_l1;      /* volatile, relaxed and stronger, atomics: served by L2 */
-    /* How the code counts (for who tells accesses at the end): */
-    uint8_t shift;         /* class of a base address: base >> shift & 255 >> shift */
-    uint32_t first;        /* counter of class 0; HW_NO_INDEX: each access is told */
-    bool stride;           /* lane's distance = offset + scale * R; R is the counter at first - 1 */
-    const int64_t *offset; /* 32 distances from lane 0's address; NULL: all 0 */
-    const int64_t *scale;  /* 32, with stride */
+    /* How the code counts, for exec, which tells accesses at the end. Sites of a block with the same
+     * address register are counted and told together; each of them adds its own displacement. */
+    int64_t add;    /* to the address that is counted or told */
+    uint32_t next;  /* the next site told together with this one; HW_NO_INDEX: none */
+    uint32_t first; /* counter of class 0; HW_NO_INDEX: every access is told when it is made */
+    uint8_t shift;  /* a lane 0 address's class: (address & 255) >> shift */
+    bool stride;    /* distances depend on R: counter first - 1; it is set if first - 2 is 1 */
+    const int64_t *offset; /* 32: distance to lane 0 = offset + scale * R; NULL: all 0 */
+    const int64_t *scale;  /* 32, or NULL */
 } hw_site;
 
 typedef struct hw_count_branch {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A block carried out: its warps in turn, barriers between them, until all have ended or all that
  * could run say that they wait for somebody else. */
-#include "exec.h"
+#include "count.h"
 
 #include <stdio.h>
 
@@ -155,6 +155,8 @@ static void to_slow_variant(hw_block *b, uint32_t w)
         atomic_store(&r->slow, slow);
     }
     if (hw_block_widen(b, slow->save_bytes) != HW_OK)
+        hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
+    if (b->worker->tally && !(f->counters = hw_count_slow(b->worker, slow)))
         hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
     b->code[w] = slow->run;
     f->give_up = 0;

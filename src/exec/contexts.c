@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Room for resident blocks: made once, used again by later blocks and launches. */
-#include "exec.h"
+#include "count.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -259,6 +259,7 @@ void hw_block_start(hw_block *b, uint64_t index)
 {
     const hw_run *r = b->run;
     const uint32_t *grid = r->l->grid;
+    uint64_t *counters = b->worker->tally ? b->worker->tally->counters : NULL;
     uint32_t ctaid[3] = { (uint32_t)index, 0, 0 };
     if (index >= grid[0]) { /* divisions are slow beside a small block */
         uint64_t plane = index / grid[0];
@@ -279,6 +280,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         b->code[w] = r->code->run;
         f->resume = 0;
         f->give_up = 0;
+        f->counters = counters;
         f->lanes = UINT32_MAX;
         f->local_used = 0;
         f->spins = f->spin_mask = 0;

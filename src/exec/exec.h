@@ -86,7 +86,8 @@ struct hw_worker {
     sigjmp_buf escape;
     hw_raised raised;
     hw_prints prints;
-    char *assert_text; /* for stderr */
+    struct hw_tally *tally; /* count.c; NULL: nobody listens */
+    char *assert_text;      /* for stderr */
     size_t assert_len;
 };
 
@@ -119,6 +120,9 @@ struct hw_run {
     hw_fault fault;
     uint64_t fault_block; /* its block */
     char *assert_text;
+    struct hw_tally *tallies; /* one a worker; NULL: nobody listens */
+    void *listening;          /* the listener's state of this launch */
+    bool counting;            /* the listener expects an end */
 };
 
 struct hw_stream_set;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What generated code calls: faults, address checks, and the device runtime's functions. */
-#include "exec.h"
+#include "count.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,12 +71,6 @@ static uint64_t clock_now(hw_frame *f, uint32_t which)
         return ns;
     double mhz = block_of(f)->x->dev->compute.clock_mhz;
     return (uint64_t)((double)ns * (mhz / 1000.0));
-}
-
-static void nobody_listens(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
-{
-    (void)site, (void)lanes, (void)addresses;
-    hw_raise(f, HW_E_INTERNAL, f->fault_loc, "an event without a listener");
 }
 
 /* ---- device runtime ---- */
@@ -191,7 +185,7 @@ static const hw_callbacks callbacks = {
     .bad_address = bad_address,
     .fault = fault,
     .helpers = helpers,
-    .listen = nobody_listens,
+    .listen = hw_count_listen,
     .clock = clock_now,
     .arrive = hw_block_arrive,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A launch from its description to its outcome. */
-#include "exec.h"
+#include "count.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -43,8 +43,6 @@ static hw_status check(const hw_launch *l, hw_diag *d)
         return hw_fail(d, HW_E_RANGE, "an empty grid");
     if (l->param_bytes > HW_PARAMS_MOST)
         return hw_fail(d, HW_E_RANGE, "%u bytes of parameters", l->param_bytes);
-    if (l->listener)
-        return hw_fail(d, HW_E_UNSUPPORTED, "listeners are not supported yet");
     return HW_OK;
 }
 
@@ -211,7 +209,7 @@ static hw_status set_up(hw_run *r, hw_diag *d)
     uint64_t gridid = ++x->last_gridid;
     pthread_mutex_unlock(&x->lock);
     fill_proto(r, gridid);
-    return HW_OK;
+    return hw_count_begin(r, d);
 }
 
 /* ---- a launch that must end in time ---- */
@@ -343,11 +341,13 @@ hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_dia
         s = run_watched(&r, d);
     else if (s == HW_OK)
         hw_pool_run(x->pool, r.nworkers, hw_worker_main, &r);
+    uint64_t ns = hw_now_ns() - start;
     if (s == HW_OK) {
-        learn(&r, hw_now_ns() - start);
+        learn(&r, ns);
         print_all(&r);
         s = outcome(&r, fault, d);
     }
+    hw_count_end(&r, ns, s);
     tear_down(&r);
     return s;
 }

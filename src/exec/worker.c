@@ -2,7 +2,7 @@
  * A worker: takes blocks in ascending order and carries them out. A block that only waits for other
  * blocks is set aside and others are opened beside it, so that blocks which wait for one another
  * all make progress whatever the number of workers. */
-#include "exec.h"
+#include "count.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -185,6 +185,8 @@ static void work(hw_worker *k)
             b = when_stalled(k);
             continue;
         }
+        if (k->tally && o == HW_BLOCK_ENDED)
+            k->tally->blocks_done++;
         b->busy = false;
         k->stalls = 0;
         b = next_busy(k);

@@ -187,7 +187,9 @@ static void describe(hw_gen *g, hw_code *info)
 static hw_status generate(hw_gen *g, const hw_codegen_options *o, hw_codegen_out *out)
 {
     hwg_debug_begin(g);
+    hwg_count_begin(g);
     hw_status s = hwg_module(g);
+    hwg_count_end(g);
     hwg_debug_end(g);
     HW_TRY(s);
     describe(g, &out->info);

@@ -6,6 +6,8 @@
  */
 #include "entry.h"
 
+#include "count.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 static const char MAGIC[8] = "HWJITOBJ";
 
 typedef struct header {
@@ -23,7 +25,7 @@ typedef struct header {
     uint32_t format, n_symbols, n_locs, text_bytes;
     uint64_t object_bytes, checksum; /* of all that follows the header */
     hw_entry_key key;
-    uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, zero;
+    uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, count_bytes;
     uint8_t recursive, suspends, spins, flush_all;
 } header;
 
@@ -100,6 +102,14 @@ static header describe(const hw_entry_key *k, const hw_code *info)
     return h;
 }
 
+/* Where the object begins. */
+static size_t padded_bytes(const header *h)
+{
+    size_t n = sizeof *h + (size_t)h->n_symbols * 4 + sizeof(place) * h->n_locs + h->text_bytes +
+               h->count_bytes;
+    return (n + 15) / 16 * 16;
+}
+
 hw_span hw_entry_pack(hw_arena *a, const hw_entry_key *k, hw_span object, const hw_code *info)
 {
     header h = describe(k, info);
@@ -117,8 +127,10 @@ hw_span hw_entry_pack(hw_arena *a, const hw_entry_key *k, hw_span object, const 
     }
     h.text_bytes = (uint32_t)t.bytes.len;
     h.object_bytes = object.len;
+    hw_span count = info->count ? hw_count_pack(a, info->count) : (hw_span){ 0 };
+    h.count_bytes = (uint32_t)count.len;
     size_t at = sizeof h, symbols = (size_t)h.n_symbols * 4, locs = sizeof(place) * h.n_locs;
-    size_t padded = (at + symbols + locs + h.text_bytes + 15) / 16 * 16;
+    size_t texts_end = at + symbols + locs + h.text_bytes, padded = padded_bytes(&h);
     uint8_t *out = hw_arena_alloc(a, padded + object.len);
     if (symbols)
         memcpy(out + at, info->symbols, symbols);
@@ -126,6 +138,8 @@ hw_span hw_entry_pack(hw_arena *a, const hw_entry_key *k, hw_span object, const 
         memcpy(out + at + symbols, places, locs);
     if (h.text_bytes)
         memcpy(out + at + symbols + locs, t.bytes.ptr, h.text_bytes);
+    if (count.len)
+        memcpy(out + texts_end, count.ptr, count.len);
     memcpy(out + padded, object.ptr, object.len);
     h.checksum = hw_hash64(out + at, padded + object.len - at, 1);
     memcpy(out, &h, sizeof h);
@@ -145,7 +159,7 @@ static bool valid(hw_span file, const header *h, const hw_entry_key *k)
         memcmp(&h->key, k, sizeof *k) != 0)
         return false;
     if (h->n_symbols > file.len || h->n_locs > file.len || h->text_bytes > file.len ||
-        h->object_bytes > file.len)
+        h->count_bytes > file.len || h->object_bytes > file.len)
         return false;
     return hw_hash64(file.ptr + sizeof *h, file.len - sizeof *h, 1) == h->checksum;
 }
@@ -160,7 +174,7 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
     if (!valid(file, &h, k))
         return false;
     size_t at = sizeof h, symbols = (size_t)h.n_symbols * 4, locs = sizeof(place) * h.n_locs;
-    size_t padded = (at + symbols + locs + h.text_bytes + 15) / 16 * 16;
+    size_t padded = padded_bytes(&h);
     if (file.len != padded + h.object_bytes)
         return false;
     const char *words = (const char *)file.ptr + at + symbols + locs;
@@ -175,6 +189,10 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
             text_at(words, h.text_bytes, p.function)
         };
     }
+    const hw_count_table *count = NULL;
+    hw_span packed = { (const uint8_t *)words + h.text_bytes, h.count_bytes };
+    if (packed.len && !(count = hw_count_unpack(a, packed, l, h.n_locs)))
+        return false;
     *info = (hw_code){ .save_bytes = h.save_bytes,
                        .stack_bytes = h.stack_bytes,
                        .recursive = h.recursive,
@@ -187,7 +205,8 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
                        .spins = h.spins,
                        .flush_all = h.flush_all,
                        .n_locs = h.n_locs,
-                       .locs = l };
+                       .locs = l,
+                       .count = count };
     *object = (hw_span){ file.ptr + padded, h.object_bytes };
     return true;
 }

@@ -237,8 +237,10 @@ static void end_cbr(hw_gen *g, const hw_wir_insn *in)
     const uint32_t *t = g->f->blocks.ptr[g->block].targets;
     hw_lanes p = hwg_src(g, in, 0);
     if (t[0] == t[1]) {
+        hwg_count_uniform(g);
         go(g, t[0]);
     } else if (p.kind == HW_SHAPE_UNIFORM) {
+        hwg_count_uniform(g);
         hw_lb yes = hwg_block(g, "yes"), no = hwg_block(g, "no");
         LLVMBuildCondBr(g->b, p.s, yes, no);
         hwg_at(g, yes);
@@ -249,7 +251,9 @@ static void end_cbr(hw_gen *g, const hw_wir_insn *in)
         hw_lv m = hwg_vec_mask(g, p.v);
         if (g->version == GEN_FULL)
             unanimous(g, m, g->body[GEN_FULL][t[0]], g->body[GEN_FULL][t[1]]);
-        part(g, t[0], t[1], b_and(g, g->mask, m));
+        hw_lv some = b_and(g, g->mask, m);
+        hwg_count_parting(g, some);
+        part(g, t[0], t[1], some);
     }
 }
 
@@ -270,6 +274,7 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
     hw_lanes x = hwg_src(g, in, 0);
     hw_lb bad = hwg_block(g, "outside");
     if (x.kind == HW_SHAPE_UNIFORM) {
+        hwg_count_uniform(g);
         brx_uniform(g, x.s, w, bad);
     } else {
         hw_lv v = hwg_src_vec(g, in, 0);
@@ -277,6 +282,7 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
         hw_lb good = hwg_block(g, "inside");
         hwg_unlikely(g, nonzero(g, b_and(g, out, g->mask)), bad, good);
         hwg_at(g, good);
+        hwg_count_parting_by(g, v);
         for (uint32_t i = 0; i < w->ntargets; i++) {
             hw_lv m = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, hwg_klike(v, i)));
             wait_at(g, w->targets[i], b_and(g, m, g->mask));
@@ -459,6 +465,7 @@ static void body(hw_gen *g, uint32_t b, int version)
     g->stamp++;
     hwg_at(g, g->body[version][b]);
     hwg_set_mask(g);
+    hwg_count_block(g);
     hwg_groups(g, b);
     hwg_bundles(g, b);
     for (g->index = 0; g->index + 1 < w->insns.len && g->failed == HW_OK; g->index++) {
@@ -470,6 +477,7 @@ static void body(hw_gen *g, uint32_t b, int version)
     const hw_wir_insn *t = &w->insns.ptr[g->index];
     g->in = t;
     g->exec = hwg_executing(g, t);
+    hwg_count_guard(g);
     hwg_terminator(g, t);
 }
 

@@ -143,8 +143,9 @@ typedef struct hw_gen {
     hw_gen_open *open;
     HW_VEC(hw_gen_table) tables;
     uint32_t epoch;
-    hw_lv limit[2][8]; /* range limits by far, log2 of alignment; at entry */
-    hw_status failed;  /* first error */
+    hw_lv limit[2][8];         /* range limits by far, log2 of alignment; at entry */
+    hw_status failed;          /* first error */
+    struct hw_counting *count; /* NULL: nobody listens */
 } hw_gen;
 
 /* ---- an emitter of a lane-wise operation: a[i] are all single values or all vectors ---- */
@@ -244,6 +245,16 @@ hw_lv hwg_scratch(hw_gen *g);
 void hwg_bundles(hw_gen *g, uint32_t block); /* after hwg_groups */
 void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, void *ctx),
                    void *ctx);
+
+/* ---- counters (count.c); nothing if nobody listens ---- */
+void hwg_count_begin(hw_gen *g);
+void hwg_count_end(hw_gen *g);
+void hwg_count_block(hw_gen *g);                         /* at its start */
+void hwg_count_guard(hw_gen *g);                         /* lanes that execute */
+void hwg_count_access(hw_gen *g, const hw_wir_insn *in); /* with some lanes */
+void hwg_count_uniform(hw_gen *g);                       /* a branch all lanes take alike */
+void hwg_count_parting(hw_gen *g, hw_lv some);           /* or these lanes of the mask */
+void hwg_count_parting_by(hw_gen *g, hw_lv v);           /* or by this value of each lane */
 
 /* short names for LLVM's builders */
 #define B2(name, fn)                                      \

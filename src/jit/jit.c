@@ -5,6 +5,8 @@
  */
 #include "entry.h"
 
+#include "count.h"
+
 #include <cpuid.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -194,6 +196,8 @@ static hw_code keep(hw_arena *a, const hw_code *c)
     }
     k.symbols = ids;
     k.locs = locs;
+    if (c->count) /* a copy */
+        k.count = hw_count_unpack(a, hw_count_pack(a, c->count), locs, c->n_locs);
     return k;
 }
 

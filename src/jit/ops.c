@@ -109,6 +109,7 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in)
     g->in = in;
     hwg_debug_at(g, in);
     g->exec = hwg_executing(g, in);
+    hwg_count_guard(g);
     if (op->lane) {
         if (hwg_wanted(in->dst[0]) && !hwg_affine(g, in))
             lane_wise(g, in, op->lane);
@@ -119,12 +120,14 @@ void hwg_insn(hw_gen *g, const hw_wir_insn *in)
         return;
     }
     if (in->guard.kind != HW_V_REG || !has_effect(in)) {
+        hwg_count_access(g, in);
         op->whole(g, in);
         return;
     }
     hw_lb yes = hwg_block(g, "guarded"), join = hwg_block(g, "join");
     LLVMBuildCondBr(g->b, b_icmp(g, LLVMIntNE, g->exec, hwg_k(g->i32, 0)), yes, join);
     hwg_at(g, yes);
+    hwg_count_access(g, in);
     op->whole(g, in);
     LLVMBuildBr(g->b, join);
     hwg_at(g, join);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Counting a launch. Accesses that generated code tells go to the listener at once; those it only
+ * counted are told at the end, all of a class together. */
+#include "count.h"
+
+#include <stdlib.h>
+
+/* Made-up addresses start here, so that small distances to either side stay addresses. */
+static const uint64_t ORIGIN[HW_SITE_SPACES] = {
+    [HW_SITE_GENERIC] = UINT64_C(1) << 44, [HW_SITE_GLOBAL] = UINT64_C(1) << 44,
+    [HW_SITE_SHARED] = UINT64_C(1) << 20,  [HW_SITE_LOCAL] = UINT64_C(1) << 20,
+    [HW_SITE_CONST] = UINT64_C(1) << 44,
+};
+
+/* ---- telling ---- */
+
+/* A lane's place in interleaved local memory, from its offset in the lane's own. */
+static uint64_t interleaved(uint64_t offset, unsigned bytes, unsigned lane)
+{
+    uint64_t w = bytes < 4 ? 4 : bytes;
+    return offset / w * w * HW_WARP_LANES + lane * w + offset % w;
+}
+
+static void tell(const struct hw_tally *t, hw_access_told *a, hw_site_space space, uint32_t lanes)
+{
+    if (!lanes)
+        return;
+    a->space = space;
+    a->lanes = lanes;
+    t->listener->access(t->state, a);
+}
+
+/* In which lanes a generic address is in the block's shared memory, or the warp's local memory. */
+static void find_spaces(const hw_frame *f, const uint64_t *address, uint32_t *shared,
+                        uint32_t *local)
+{
+    uint64_t s = (uint64_t)(uintptr_t)f->shared, l = (uint64_t)(uintptr_t)f->local;
+    uint64_t local_bytes = f->local_stride * HW_WARP_LANES;
+    *shared = *local = 0;
+    for (uint32_t i = 0; i < HW_WARP_LANES; i++) {
+        *shared |= (uint32_t)(address[i] - s < f->total_shared) << i;
+        *local |= (uint32_t)(address[i] - l < local_bytes) << i;
+    }
+}
+
+static void make_local(const hw_frame *f, const uint64_t *from, unsigned bytes, uint64_t *to)
+{
+    uint64_t l = (uint64_t)(uintptr_t)f->local;
+    for (unsigned i = 0; i < HW_WARP_LANES; i++)
+        to[i] = interleaved(from[i] - l - i * f->local_stride, bytes, i);
+}
+
+static void tell_generic(const hw_frame *f, const struct hw_tally *t, const hw_site *s,
+                         hw_access_told *a, uint32_t lanes)
+{
+    uint32_t shared, local;
+    uint64_t other[HW_WARP_LANES];
+    const uint64_t *given = a->address;
+    find_spaces(f, given, &shared, &local);
+    tell(t, a, HW_SITE_GLOBAL, lanes & ~shared & ~local);
+    a->address = other;
+    for (unsigned i = 0; i < HW_WARP_LANES; i++)
+        other[i] = given[i] - (uint64_t)(uintptr_t)f->shared;
+    tell(t, a, HW_SITE_SHARED, lanes & shared);
+    make_local(f, given, s->bytes, other);
+    tell(t, a, HW_SITE_LOCAL, lanes & local);
+}
+
+static void tell_site(const hw_frame *f, const struct hw_tally *t, const hw_count_table *table,
+                      uint32_t site, uint32_t lanes, const uint64_t *addresses)
+{
+    const hw_site *s = &table->sites[site];
+    uint64_t moved[HW_WARP_LANES], local[HW_WARP_LANES];
+    const hw_block *b = f->owner;
+    hw_access_told a = { .site = site,
+                         .real = true,
+                         .times = 1,
+                         .address = moved,
+                         .sm = f->smid,
+                         .warp = f->warp,
+                         .thread_block = atomic_load_explicit(&b->index, memory_order_relaxed) };
+    for (unsigned i = 0; i < HW_WARP_LANES; i++)
+        moved[i] = addresses[i] + (uint64_t)s->add;
+    if (s->space == HW_SITE_GENERIC) {
+        tell_generic(f, t, s, &a, lanes);
+        return;
+    }
+    if (s->space == HW_SITE_LOCAL) {
+        make_local(f, moved, s->bytes, local);
+        a.address = local;
+    }
+    tell(t, &a, s->space, lanes);
+}
+
+static int64_t at(const int64_t *x, unsigned lane)
+{
+    return x ? x[lane] : 0;
+}
+
+/* The stride R that makes these addresses; false if there is none. */
+static bool find_stride(const hw_site *s, const uint64_t *address, uint64_t *r)
+{
+    bool known = false;
+    for (unsigned i = 0; i < HW_WARP_LANES && !known; i++)
+        if (at(s->scale, i)) {
+            int64_t d = (int64_t)(address[i] - address[0]) - at(s->offset, i);
+            *r = (uint64_t)(d / at(s->scale, i));
+            known = true;
+        }
+    for (unsigned i = 0; i < HW_WARP_LANES && known; i++)
+        known =
+            address[i] == address[0] + (uint64_t)at(s->offset, i) + (uint64_t)at(s->scale, i) * *r;
+    return known;
+}
+
+void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
+{
+    const hw_block *b = f->owner;
+    const struct hw_tally *t = b->worker->tally;
+    const hw_count_table *table = f->counters == t->slow ? t->slow_table : t->table;
+    const hw_site *s = &table->sites[site];
+    if (s->stride && s->first != HW_NO_INDEX && f->counters[s->first - 2] == 0 &&
+        find_stride(s, addresses, &f->counters[s->first - 1]))
+        f->counters[s->first - 2] = 1;
+    for (uint32_t i = site; i != HW_NO_INDEX; i = table->sites[i].next)
+        tell_site(f, t, table, i, lanes, addresses);
+}
+
+/* ---- the beginning ---- */
+
+static hw_counters describe(const hw_run *r)
+{
+    const hw_launch *l = r->l;
+    hw_counters c = { .table = r->code->count,
+                      .kernel = l->source->name,
+                      .static_shared_bytes = r->code->static_shared_bytes,
+                      .dynamic_shared_bytes = l->dynamic_shared_bytes,
+                      .local_bytes = r->code->local_bytes,
+                      .registers = r->code->registers };
+    memcpy(c.grid, l->grid, sizeof c.grid);
+    memcpy(c.block, l->block, sizeof c.block);
+    return c;
+}
+
+hw_status hw_count_begin(hw_run *r, hw_diag *d)
+{
+    const hw_listener *listener = r->l->listener;
+    const hw_count_table *table = r->code->count;
+    if (!listener)
+        return HW_OK;
+    if (!table)
+        return hw_fail(d, HW_E_INTERNAL, "code without counters for a listener");
+    struct hw_tally *t = calloc(r->nworkers, sizeof *t);
+    r->tallies = t;
+    for (unsigned i = 0; t && i < r->nworkers; i++) {
+        t[i].table = table;
+        t[i].listener = listener;
+        t[i].counters = calloc(table->n_counters + 1, sizeof(uint64_t));
+        if (!t[i].counters)
+            return hw_fail(d, HW_E_NOMEM, "out of host memory for counters");
+        r->workers[i].tally = &t[i];
+    }
+    if (!t)
+        return hw_fail(d, HW_E_NOMEM, "out of host memory for counters");
+    hw_counters c = describe(r);
+    r->listening = listener->begin(listener->ctx, &c, r->nworkers);
+    for (unsigned i = 0; i < r->nworkers; i++)
+        t[i].state = listener->worker(r->listening, i);
+    r->counting = true;
+    return HW_OK;
+}
+
+uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow)
+{
+    struct hw_tally *t = k->tally;
+    if (!t->slow) {
+        t->slow_table = slow->count;
+        t->slow = calloc(slow->count->n_counters + 1, sizeof(uint64_t));
+    }
+    return t->slow;
+}
+
+/* ---- the end ---- */
+
+static void tell_class(const struct hw_tally *t, const hw_site *s, hw_access_told *a, uint64_t base,
+                       uint64_t stride, uint64_t local_stride)
+{
+    uint64_t address[HW_WARP_LANES];
+    for (unsigned i = 0; i < HW_WARP_LANES; i++) {
+        address[i] = base + (uint64_t)at(s->offset, i) + (uint64_t)at(s->scale, i) * stride;
+        if (s->space == HW_SITE_LOCAL)
+            address[i] = interleaved(address[i] - i * local_stride, s->bytes, i);
+    }
+    a->address = address;
+    tell(t, a, s->space, UINT32_MAX);
+}
+
+static void tell_counted(const hw_run *r, const struct hw_tally *t, const hw_count_table *table,
+                         const uint64_t *counters)
+{
+    for (uint32_t i = 0; counters && i < table->n_sites; i++) {
+        const hw_site *s = &table->sites[i];
+        if (s->first == HW_NO_INDEX)
+            continue;
+        uint64_t stride = s->stride ? counters[s->first - 1] : 0;
+        for (uint32_t c = 0; c < (uint32_t)HW_ACCESS_PERIOD >> s->shift; c++) {
+            hw_access_told a = { .site = i, .times = counters[s->first + c] };
+            uint64_t base = ORIGIN[s->space] + ((uint64_t)c << s->shift) + (uint64_t)s->add;
+            if (a.times)
+                tell_class(t, s, &a, base, stride, r->local_stride);
+        }
+    }
+}
+
+typedef struct sums {
+    hw_block_count *blocks;
+    uint64_t *guards, *divergent;
+} sums;
+
+static void add(sums *s, const hw_count_table *t, const uint64_t *x)
+{
+    if (!x)
+        return;
+    for (uint32_t i = 0; i < t->n_blocks; i++) {
+        s->blocks[i].warps += x[t->full + i] + x[t->part + 2 * i];
+        s->blocks[i].lanes += x[t->full + i] * HW_WARP_LANES + x[t->part + 2 * i + 1];
+    }
+    for (uint32_t i = 0; i < t->n_guards; i++)
+        s->guards[i] += x[t->guards + i];
+    for (uint32_t i = 0; i < t->n_branches; i++)
+        s->divergent[i] += x[t->divergent + i];
+}
+
+static void *zeros(size_t n, size_t each)
+{
+    void *p = calloc(n + 1, each);
+    if (!p)
+        hw_oom(n * each);
+    return p;
+}
+
+static void deliver(hw_run *r, uint64_t wall_ns, hw_status status)
+{
+    const hw_count_table *t = r->code->count;
+    hw_counters c = describe(r);
+    sums s = { zeros(t->n_blocks, sizeof(hw_block_count)), zeros(t->n_guards, sizeof(uint64_t)),
+               zeros(t->n_branches, sizeof(uint64_t)) };
+    for (unsigned i = 0; i < r->nworkers; i++) {
+        const struct hw_tally *w = &r->tallies[i];
+        tell_counted(r, w, w->table, w->counters);
+        tell_counted(r, w, w->slow_table, w->slow);
+        add(&s, t, w->counters);
+        add(&s, w->slow_table, w->slow);
+        c.blocks_done += w->blocks_done;
+    }
+    c.blocks = s.blocks;
+    c.guard_lanes = s.guards;
+    c.divergent = s.divergent;
+    c.warps_launched = c.blocks_done * r->nwarps;
+    c.wall_ns = wall_ns;
+    c.status = status;
+    r->l->listener->end(r->listening, &c);
+    free(s.blocks);
+    free(s.guards);
+    free(s.divergent);
+}
+
+void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s)
+{
+    if (r->counting)
+        deliver(r, wall_ns, s);
+    for (unsigned i = 0; r->tallies && i < r->nworkers; i++) {
+        free(r->tallies[i].counters);
+        free(r->tallies[i].slow);
+    }
+    free(r->tallies);
+    r->tallies = NULL;
+    r->counting = false;
+}

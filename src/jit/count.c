@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Counting in generated code: one addition a block, one for all accesses of a block through one
+ * address register whose lanes' pattern is known, and a call where it is not.
+ *
+ * A pattern counts only with all 32 lanes: then the accesses of equal class (address modulo 256 of
+ * lane 0) are equal to every rule of a device. With fewer lanes the addresses are told. A pattern
+ * with a stride known at run time counts while the stride is the one first seen.
+ *
+ * Nothing of this file runs for code that nobody listens to.
+ */
+#include "count.h"
+#include "gen.h"
+
+void hwg_count_begin(hw_gen *g)
+{
+    if (g->v->listeners)
+        g->count = hw_count_tabulate(g->arena, g->m);
+}
+
+void hwg_count_end(hw_gen *g)
+{
+    if (g->count)
+        g->info->count = hw_count_finish(g->count);
+}
+
+/* ---- counters ---- */
+
+static hw_lv counter(hw_gen *g, uint32_t index)
+{
+    hw_lv base = hwg_frame_once(g, offsetof(hw_frame, counters), g->ptr);
+    return hwg_gep_k(g, base, (int64_t)index * 8);
+}
+
+static void add_at(hw_gen *g, hw_lv p, hw_lv by)
+{
+    hwg_store(g, b_add(g, hwg_load(g, g->i64, p, 8), by), p, 8);
+}
+
+static void add(hw_gen *g, uint32_t index, hw_lv by)
+{
+    add_at(g, counter(g, index), by);
+}
+
+static hw_lv lanes_in(hw_gen *g, hw_lv mask)
+{
+    return b_zext(g, hwg_intr1(g, "llvm.ctpop", mask), g->i64);
+}
+
+static hw_count_map *map_of(hw_gen *g)
+{
+    return &g->count->map[g->findex];
+}
+
+static uint32_t number(hw_gen *g)
+{
+    return map_of(g)->first[g->block] + g->index;
+}
+
+/* ---- which sites are counted together ---- */
+
+/* The address operand of an instruction's k-th site. */
+static unsigned operand(const hw_wir_insn *in, unsigned k)
+{
+    return in->op == HW_W_COPY ? 1 - k : 0;
+}
+
+static uint8_t class_shift(const hw_site *s)
+{
+    return (uint8_t)__builtin_ctzll((uint64_t)s->add | s->bytes);
+}
+
+typedef struct gathering {
+    hw_gen *g;
+    hw_count_map *map;
+    const hw_wir_block *w;
+    uint32_t *leader; /* per register: the first site through it, or HW_NO_INDEX */
+    uint32_t *epoch_of, epoch;
+} gathering;
+
+static hw_site *site_at(hw_gen *g, uint32_t i)
+{
+    return &g->count->sites.ptr[i];
+}
+
+/* Joins the site to those through the same unchanged register, if there are some. */
+static void join(gathering *t, const hw_wir_insn *in, uint32_t site)
+{
+    hw_site *s = site_at(t->g, site);
+    s->shift = class_shift(s);
+    t->g->count->leads[site] = true;
+    if (in->op == HW_W_COPY || in->guard.kind == HW_V_REG || in->src[0].kind != HW_V_REG ||
+        t->g->v->listeners & HW_LISTEN_ACCESS)
+        return;
+    uint32_t reg = in->src[0].reg, first = t->leader[reg];
+    if (t->epoch_of[reg] != t->epoch || site_at(t->g, first)->space != s->space) {
+        t->leader[reg] = site;
+        t->epoch_of[reg] = t->epoch;
+        return;
+    }
+    hw_site *l = site_at(t->g, first);
+    s->next = l->next; /* the leader's list is in reverse order; nobody minds */
+    l->next = site;
+    l->shift = s->shift < l->shift ? s->shift : l->shift;
+    t->g->count->leads[site] = false;
+}
+
+/* A warp may leave the code, or come into it, before instruction i: what is counted ahead must have
+ * happened. */
+static bool passes_through(const gathering *t, uint32_t i)
+{
+    const hw_gen *g = t->g;
+    uint32_t at = g->an->first_insn[g->block] + i;
+    return !g->an->wrap_guard[at] && !(g->deopts_to && g->deopts_to[at]);
+}
+
+static const hw_shape *shape_of(const hw_gen *g, hw_wir_val v)
+{
+    static const hw_shape constant = { .kind = HW_SHAPE_UNIFORM };
+    return v.kind == HW_V_REG ? &g->an->shape[v.reg] : &constant;
+}
+
+/* Counters for the leader's pattern, if it has one; shared by all that are counted with it. */
+static void give_counters(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned k)
+{
+    hw_site *l = site_at(g, site);
+    const hw_shape *shape = shape_of(g, in->src[operand(in, k)]);
+    bool told = shape->kind == HW_SHAPE_VARYING || l->space == HW_SITE_GENERIC ||
+                g->v->listeners & HW_LISTEN_ACCESS;
+    uint32_t first = HW_NO_INDEX;
+    if (!told) {
+        g->count->t.n_counters += shape->d ? 2 : 0;
+        first = g->count->t.n_counters;
+        g->count->t.n_counters += (uint32_t)HW_ACCESS_PERIOD >> l->shift;
+    }
+    uint8_t shift = l->shift;
+    for (uint32_t i = site; i != HW_NO_INDEX; i = site_at(g, i)->next) {
+        hw_site *s = site_at(g, i);
+        s->first = first;
+        s->shift = shift;
+        s->stride = shape->d != NULL;
+        s->offset = shape->kind == HW_SHAPE_AFFINE ? shape->c : NULL;
+        s->scale = shape->kind == HW_SHAPE_AFFINE ? shape->d : NULL;
+    }
+}
+
+static void join_all(gathering *t)
+{
+    for (uint32_t i = 0; i < t->w->insns.len; i++) {
+        const hw_wir_insn *in = &t->w->insns.ptr[i];
+        uint32_t site = t->map->site[t->map->first[t->g->block] + i];
+        if (!passes_through(t, i) || hw_wir_ops[in->op].flags & (HW_WF_S | HW_WF_E))
+            t->epoch++;
+        if (site != HW_NO_INDEX) {
+            join(t, in, site);
+            if (in->op == HW_W_COPY)
+                join(t, in, site + 1);
+        }
+        for (uint32_t k = 0; k < in->ndst; k++)
+            if (in->dst[k].kind == HW_V_REG)
+                t->epoch_of[in->dst[k].reg] = 0;
+    }
+}
+
+/* Once a block: FULL and MASKED code count alike. */
+static void gather(hw_gen *g)
+{
+    hw_count_map *map = map_of(g);
+    if (map->grouped[g->block])
+        return;
+    map->grouped[g->block] = true;
+    if (!map->leader) {
+        map->leader = HW_NEW_N(g->arena, uint32_t, g->f->regs.len + 1);
+        map->epoch_of = HW_NEW_N(g->arena, uint32_t, g->f->regs.len + 1);
+    }
+    gathering t = {
+        g, map, &g->f->blocks.ptr[g->block], map->leader, map->epoch_of, map->epoch + 1
+    };
+    join_all(&t);
+    map->epoch = t.epoch;
+    for (uint32_t i = 0; i < t.w->insns.len; i++) {
+        const hw_wir_insn *in = &t.w->insns.ptr[i];
+        uint32_t site = map->site[map->first[g->block] + i];
+        if (site == HW_NO_INDEX)
+            continue;
+        for (unsigned k = 0; g->count->leads[site] && k < (in->op == HW_W_COPY ? 2 : 1); k++)
+            give_counters(g, in, site + k, k);
+    }
+}
+
+/* ---- blocks, guards, branches ---- */
+
+void hwg_count_block(hw_gen *g)
+{
+    if (!g->count)
+        return;
+    gather(g);
+    const hw_count_table *t = &g->count->t;
+    uint32_t b = map_of(g)->base + g->block;
+    if (g->version == GEN_FULL) {
+        add(g, t->full + b, hwg_k(g->i64, 1));
+        return;
+    }
+    add(g, t->part + 2 * b, hwg_k(g->i64, 1));
+    add(g, t->part + 2 * b + 1, lanes_in(g, g->mask));
+}
+
+void hwg_count_guard(hw_gen *g)
+{
+    uint32_t guard = g->count ? map_of(g)->guard[number(g)] : HW_NO_INDEX;
+    if (guard != HW_NO_INDEX)
+        add(g, g->count->t.guards + guard, lanes_in(g, g->exec));
+}
+
+static uint32_t branch_here(hw_gen *g)
+{
+    return g->count ? map_of(g)->branch[number(g)] : HW_NO_INDEX;
+}
+
+void hwg_count_uniform(hw_gen *g)
+{
+    uint32_t b = branch_here(g);
+    if (b != HW_NO_INDEX)
+        g->count->branches.ptr[b].uniform = true;
+}
+
+void hwg_count_parting(hw_gen *g, hw_lv some)
+{
+    uint32_t b = branch_here(g);
+    if (b == HW_NO_INDEX)
+        return;
+    hw_lv any = b_icmp(g, LLVMIntNE, some, hwg_k(g->i32, 0));
+    hw_lv parted = b_and(g, any, b_icmp(g, LLVMIntNE, some, g->mask));
+    add(g, g->count->t.divergent + b, b_zext(g, parted, g->i64));
+}
+
+void hwg_count_parting_by(hw_gen *g, hw_lv v)
+{
+    if (branch_here(g) == HW_NO_INDEX)
+        return;
+    hw_lv first = b_and(g, hwg_first_lane(g, g->mask), hwg_k(g->i32, GEN_LANES - 1));
+    hw_lv x = hwg_splat(g, LLVMBuildExtractElement(g->b, v, first, ""), GEN_LANES);
+    hwg_count_parting(g, b_and(g, hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, x)), g->mask));
+}
+
+/* ---- accesses ---- */
+
+static hw_lv wide(hw_gen *g, hw_lv x)
+{
+    return x && hwg_elem(x) == g->i32 ? b_sext(g, x, g->i64) : x;
+}
+
+static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
+{
+    hw_lv where = hwg_alloca_raw(g, LLVMArrayType2(g->i64, GEN_LANES), 64, "told");
+    hwg_store(g, hwg_vector(g, addr, HW_T_I64), where, 64);
+    hw_lt args[] = { g->ptr, g->i32, g->i32, g->ptr };
+    hw_lt t = LLVMFunctionType(g->voidt, args, 4, false);
+    hw_lv x[] = { g->frame, hwg_k(g->i32, site), g->exec, where };
+    hwg_callback(g, offsetof(hw_callbacks, listen), t, x, 4);
+}
+
+static void count_class(hw_gen *g, const hw_site *s, hw_lv address)
+{
+    if (s->space == HW_SITE_LOCAL)
+        address = b_sub(g, address, hwg_frame_once(g, offsetof(hw_frame, local), g->i64));
+    hw_lv low = b_and(g, address, hwg_k(g->i64, HW_ACCESS_PERIOD - 1));
+    hw_lv byte = b_shl(g, b_lshr(g, low, hwg_k(g->i64, s->shift)), hwg_k(g->i64, 3));
+    add_at(g, hwg_gep(g, counter(g, s->first), byte), hwg_k(g->i64, 1));
+}
+
+/* Whether this access is one of those that only need counting. */
+static hw_lv is_plain(hw_gen *g, const hw_site *s, hw_lanes addr)
+{
+    hw_lv all = b_icmp(g, LLVMIntEQ, g->exec, hwg_k(g->i32, UINT32_MAX));
+    if (!s->stride)
+        return all;
+    hw_lv seen = hwg_load(g, g->i64, counter(g, s->first - 1), 8);
+    return b_and(g, all, b_icmp(g, LLVMIntEQ, seen, addr.r));
+}
+
+static void count_site(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned k)
+{
+    const hw_site *s = site_at(g, site);
+    hw_lanes addr = hwg_src(g, in, operand(in, k));
+    addr.s = wide(g, addr.s);
+    addr.r = wide(g, addr.r);
+    addr.v = wide(g, addr.v);
+    if (s->first == HW_NO_INDEX) {
+        tell(g, site, addr);
+        return;
+    }
+    hw_lv plain = is_plain(g, s, addr);
+    if (LLVMIsAConstantInt(plain) && LLVMConstIntGetZExtValue(plain)) {
+        count_class(g, s, addr.s);
+        return;
+    }
+    hw_lb yes = hwg_block(g, "plain"), no = hwg_block(g, "told"), on = hwg_block(g, "counted");
+    hwg_likely(g, plain, yes, no);
+    hwg_at(g, yes);
+    count_class(g, s, addr.s);
+    LLVMBuildBr(g->b, on);
+    hwg_at(g, no);
+    tell(g, site, addr);
+    LLVMBuildBr(g->b, on);
+    hwg_at(g, on);
+}
+
+void hwg_count_access(hw_gen *g, const hw_wir_insn *in)
+{
+    uint32_t site = g->count ? map_of(g)->site[number(g)] : HW_NO_INDEX;
+    if (site == HW_NO_INDEX || !g->count->leads[site])
+        return;
+    count_site(g, in, site, 0);
+    if (in->op == HW_W_COPY)
+        count_site(g, in, site + 1, 1);
+}
