@@ -88,7 +88,8 @@ typedef struct hw_count_inst {
     uint32_t block;  /* of the table's blocks */
     uint32_t guard;  /* index of counters.guard_lanes if it is predicated, else HW_NO_INDEX */
     uint32_t site;   /* its first memory site, HW_NO_INDEX: none. A COPY's second is site + 1 */
-    uint32_t branch; /* index of table.branches, HW_NO_INDEX: no conditional branch */
+    uint32_t branch; /* index of table.branches, HW_NO_INDEX: no conditional branch. (A conditional
+                        end of threads is one, and so is a branch to where threads end.) */
     uint16_t cls;    /* hw_inst_class */
     uint16_t pairs;  /* arithmetic on pairs in one register: 2; else 1 */
 } hw_count_inst;
@@ -114,6 +115,12 @@ typedef enum hw_site_space {
     HW_SITE_SPACES
 } hw_site_space;
 
+typedef enum hw_site_pattern {                /* how far lanes are from lane 0: */
+                               HW_SITE_FIXED, /* said by offset */
+                               HW_SITE_STRIDE, /* by offset, scale, and R, the counter at first - 1; at first - 2 a flag */
+                               HW_SITE_SEEN, /* by 32 counters from first - 32; at first - 33 a flag */
+} hw_site_pattern;
+
 typedef struct hw_site {
     uint32_t place, block, inst;
     uint8_t kind, space; /* hw_site_kind, hw_site_space */
@@ -128,7 +135,7 @@ typedef struct hw_site {
     uint32_t next;  /* the next site told together with this one; HW_NO_INDEX: none */
     uint32_t first; /* counter of class 0; HW_NO_INDEX: every access is told when it is made */
     uint8_t shift;  /* a lane 0 address's class: (address & 255) >> shift */
-    bool stride;    /* distances depend on R: counter first - 1; it is set if first - 2 is 1 */
+    uint8_t known;  /* hw_site_pattern */
     const int64_t *offset; /* 32: distance to lane 0 = offset + scale * R; NULL: all 0 */
     const int64_t *scale;  /* 32, or NULL */
 } hw_site;

@@ -113,15 +113,32 @@ static bool find_stride(const hw_site *s, const uint64_t *address, uint64_t *r)
     return known;
 }
 
+/* The first pattern that is told is from then on counted, unless that of zeros was before. */
+static void remember(const hw_site *s, uint64_t *counters, const uint64_t *address)
+{
+    uint64_t *first = &counters[s->first], r;
+    uint64_t *flag = first - (s->known == HW_SITE_STRIDE ? 2 : HW_WARP_LANES + 1);
+    if (s->known == HW_SITE_FIXED || *flag)
+        return;
+    *flag = 1;
+    for (uint32_t c = 0; c < (uint32_t)HW_ACCESS_PERIOD >> s->shift; c++)
+        if (first[c])
+            return;
+    if (s->known == HW_SITE_SEEN)
+        for (unsigned i = 0; i < HW_WARP_LANES; i++)
+            first[(int)i - HW_WARP_LANES] = address[i] - address[0];
+    else if (find_stride(s, address, &r))
+        first[-1] = r;
+}
+
 void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
 {
     const hw_block *b = f->owner;
     const struct hw_tally *t = b->worker->tally;
     const hw_count_table *table = f->counters == t->slow ? t->slow_table : t->table;
     const hw_site *s = &table->sites[site];
-    if (s->stride && s->first != HW_NO_INDEX && f->counters[s->first - 2] == 0 &&
-        find_stride(s, addresses, &f->counters[s->first - 1]))
-        f->counters[s->first - 2] = 1;
+    if (s->first != HW_NO_INDEX && lanes == UINT32_MAX)
+        remember(s, f->counters, addresses);
     for (uint32_t i = site; i != HW_NO_INDEX; i = table->sites[i].next)
         tell_site(f, t, table, i, lanes, addresses);
 }
@@ -182,14 +199,25 @@ uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow)
 
 /* ---- the end ---- */
 
-static void tell_class(const struct hw_tally *t, const hw_site *s, hw_access_told *a, uint64_t base,
-                       uint64_t stride, uint64_t local_stride)
+/* How far lanes are from lane 0 in the accesses that were counted. */
+static void distances(const hw_site *s, const uint64_t *counters, uint64_t *out)
+{
+    const uint64_t *first = counters + s->first;
+    uint64_t r = s->known == HW_SITE_STRIDE ? first[-1] : 0;
+    for (int i = 0; i < HW_WARP_LANES; i++)
+        out[i] = s->known == HW_SITE_SEEN ? first[i - HW_WARP_LANES]
+                                          : (uint64_t)at(s->offset, (unsigned)i) +
+                                                (uint64_t)at(s->scale, (unsigned)i) * r;
+}
+
+static void tell_class(const hw_run *r, const struct hw_tally *t, const hw_site *s,
+                       hw_access_told *a, const uint64_t *distance, uint64_t base)
 {
     uint64_t address[HW_WARP_LANES];
     for (unsigned i = 0; i < HW_WARP_LANES; i++) {
-        address[i] = base + (uint64_t)at(s->offset, i) + (uint64_t)at(s->scale, i) * stride;
+        address[i] = base + distance[i];
         if (s->space == HW_SITE_LOCAL)
-            address[i] = interleaved(address[i] - i * local_stride, s->bytes, i);
+            address[i] = interleaved(address[i] - i * r->local_stride, s->bytes, i);
     }
     a->address = address;
     tell(t, a, s->space, UINT32_MAX);
@@ -200,14 +228,15 @@ static void tell_counted(const hw_run *r, const struct hw_tally *t, const hw_cou
 {
     for (uint32_t i = 0; counters && i < table->n_sites; i++) {
         const hw_site *s = &table->sites[i];
+        uint64_t distance[HW_WARP_LANES];
         if (s->first == HW_NO_INDEX)
             continue;
-        uint64_t stride = s->stride ? counters[s->first - 1] : 0;
+        distances(s, counters, distance);
         for (uint32_t c = 0; c < (uint32_t)HW_ACCESS_PERIOD >> s->shift; c++) {
             hw_access_told a = { .site = i, .times = counters[s->first + c] };
             uint64_t base = ORIGIN[s->space] + ((uint64_t)c << s->shift) + (uint64_t)s->add;
             if (a.times)
-                tell_class(t, s, &a, base, stride, r->local_stride);
+                tell_class(r, t, s, &a, distance, base);
         }
     }
 }

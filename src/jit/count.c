@@ -5,7 +5,7 @@
  *
  * A pattern counts only with all 32 lanes: then the accesses of equal class (address modulo 256 of
  * lane 0) are equal to every rule of a device. With fewer lanes the addresses are told. A pattern
- * with a stride known at run time counts while the stride is the one first seen.
+ * that is known at run time only counts while it is the one first seen.
  *
  * Nothing of this file runs for code that nobody listens to.
  */
@@ -125,11 +125,13 @@ static void give_counters(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsig
 {
     hw_site *l = site_at(g, site);
     const hw_shape *shape = shape_of(g, in->src[operand(in, k)]);
-    bool told = shape->kind == HW_SHAPE_VARYING || l->space == HW_SITE_GENERIC ||
-                g->v->listeners & HW_LISTEN_ACCESS;
+    uint8_t known = shape->kind == HW_SHAPE_VARYING ? HW_SITE_SEEN
+                    : shape->d                      ? HW_SITE_STRIDE
+                                                    : HW_SITE_FIXED;
     uint32_t first = HW_NO_INDEX;
-    if (!told) {
-        g->count->t.n_counters += shape->d ? 2 : 0;
+    if (l->space != HW_SITE_GENERIC && !(g->v->listeners & HW_LISTEN_ACCESS)) {
+        static const uint8_t before[] = { 0, 2, GEN_LANES + 1 };
+        g->count->t.n_counters += before[known];
         first = g->count->t.n_counters;
         g->count->t.n_counters += (uint32_t)HW_ACCESS_PERIOD >> l->shift;
     }
@@ -138,7 +140,7 @@ static void give_counters(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsig
         hw_site *s = site_at(g, i);
         s->first = first;
         s->shift = shift;
-        s->stride = shape->d != NULL;
+        s->known = known;
         s->offset = shape->kind == HW_SHAPE_AFFINE ? shape->c : NULL;
         s->scale = shape->kind == HW_SHAPE_AFFINE ? shape->d : NULL;
     }
@@ -260,8 +262,16 @@ static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
     hwg_callback(g, offsetof(hw_callbacks, listen), t, x, 4);
 }
 
-static void count_class(hw_gen *g, const hw_site *s, hw_lv address)
+static hw_lv lane0(hw_gen *g, hw_lanes addr)
 {
+    if (addr.kind != HW_SHAPE_VARYING)
+        return addr.s;
+    return LLVMBuildExtractElement(g->b, addr.v, hwg_k(g->i32, 0), "");
+}
+
+static void count_class(hw_gen *g, const hw_site *s, hw_lanes addr)
+{
+    hw_lv address = lane0(g, addr);
     if (s->space == HW_SITE_LOCAL)
         address = b_sub(g, address, hwg_frame_once(g, offsetof(hw_frame, local), g->i64));
     hw_lv low = b_and(g, address, hwg_k(g->i64, HW_ACCESS_PERIOD - 1));
@@ -273,10 +283,18 @@ static void count_class(hw_gen *g, const hw_site *s, hw_lv address)
 static hw_lv is_plain(hw_gen *g, const hw_site *s, hw_lanes addr)
 {
     hw_lv all = b_icmp(g, LLVMIntEQ, g->exec, hwg_k(g->i32, UINT32_MAX));
-    if (!s->stride)
-        return all;
-    hw_lv seen = hwg_load(g, g->i64, counter(g, s->first - 1), 8);
-    return b_and(g, all, b_icmp(g, LLVMIntEQ, seen, addr.r));
+    if (s->known == HW_SITE_STRIDE) {
+        hw_lv r = hwg_load(g, g->i64, counter(g, s->first - 1), 8);
+        return b_and(g, all, b_icmp(g, LLVMIntEQ, r, addr.r));
+    }
+    if (s->known == HW_SITE_SEEN) {
+        hw_lt t = LLVMVectorType(g->i64, GEN_LANES);
+        hw_lv far = b_sub(g, addr.v, hwg_splat(g, lane0(g, addr), GEN_LANES));
+        hw_lv seen = hwg_load(g, t, counter(g, s->first - GEN_LANES), 8);
+        hw_lv same = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, far, seen));
+        return b_and(g, all, b_icmp(g, LLVMIntEQ, same, hwg_k(g->i32, UINT32_MAX)));
+    }
+    return all;
 }
 
 static void count_site(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned k)
@@ -292,13 +310,13 @@ static void count_site(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned
     }
     hw_lv plain = is_plain(g, s, addr);
     if (LLVMIsAConstantInt(plain) && LLVMConstIntGetZExtValue(plain)) {
-        count_class(g, s, addr.s);
+        count_class(g, s, addr);
         return;
     }
     hw_lb yes = hwg_block(g, "plain"), no = hwg_block(g, "told"), on = hwg_block(g, "counted");
     hwg_likely(g, plain, yes, no);
     hwg_at(g, yes);
-    count_class(g, s, addr.s);
+    count_class(g, s, addr);
     LLVMBuildBr(g->b, on);
     hwg_at(g, no);
     tell(g, site, addr);

@@ -107,6 +107,13 @@ static unsigned atomic_class(const hw_wir_insn *in)
     return shared ? HW_INST_RED_SHARED : HW_INST_RED;
 }
 
+/* Lanes may part here. */
+static bool is_branch(const hw_wir_insn *in)
+{
+    bool ends = in->op == HW_W_EXIT || in->op == HW_W_RET;
+    return in->op == HW_W_CBR || in->op == HW_W_BRX || (ends && in->guard.kind == HW_V_REG);
+}
+
 static unsigned class_of(const hw_wir_function *f, const hw_wir_insn *in)
 {
     switch (in->op) {
@@ -120,7 +127,8 @@ static unsigned class_of(const hw_wir_function *f, const hw_wir_insn *in)
     case HW_W_HELPER:
         return in->imm < HW_H_COUNT ? helper_classes[in->imm] : HW_INST_MISC;
     case HW_W_RET:
-        return f->is_kernel ? HW_INST_EXIT : HW_INST_CALL;
+    case HW_W_EXIT:
+        return is_branch(in) ? HW_INST_BRANCH : f->is_kernel ? HW_INST_EXIT : HW_INST_CALL;
     default:
         break;
     }
@@ -226,6 +234,11 @@ static bool is_made_up(const walk *w, const hw_wir_insn *in)
     return in->op == HW_W_BR && (in->loc == 0 || w->told[in->loc]);
 }
 
+static uint32_t targets_of(const walk *w)
+{
+    return w->f->blocks.ptr[w->inst.block - w->map->base].ntargets;
+}
+
 static void take_in(walk *w, const hw_wir_insn *in)
 {
     unsigned cls = class_of(w->f, in);
@@ -233,18 +246,19 @@ static void take_in(walk *w, const hw_wir_insn *in)
         w->inst.cls = (uint16_t)cls;
     if (in->type == HW_T_V2F16 || in->type == HW_T_V2BF16)
         w->inst.pairs = 2;
-    if (in->guard.kind == HW_V_REG && w->inst.guard == HW_NO_INDEX)
+    bool ends = hw_wir_ops[in->op].flags & HW_WF_T;
+    if (in->guard.kind == HW_V_REG && !ends && w->inst.guard == HW_NO_INDEX)
         w->map->guard[w->at] = w->inst.guard = w->c->t.n_guards++;
     uint32_t site = (uint32_t)w->c->sites.len;
     if (add_sites(w->c, in)) {
         w->map->site[w->at] = site;
         w->inst.site = w->inst.site == HW_NO_INDEX ? site : w->inst.site;
     }
-    if (in->op == HW_W_CBR || in->op == HW_W_BRX) {
+    if (is_branch(in)) {
         hw_count_branch b = { .place = in->loc,
                               .block = w->inst.block,
                               .inst = (uint32_t)w->c->insts.len,
-                              .targets = w->f->blocks.ptr[w->inst.block - w->map->base].ntargets };
+                              .targets = in->op == HW_W_BRX ? targets_of(w) : 2 };
         w->map->branch[w->at] = w->inst.branch = (uint32_t)w->c->branches.len;
         hw_vec_push(w->c->arena, &w->c->branches, b);
     }

@@ -314,6 +314,7 @@ static void end_lanes_here(hw_gen *g, const hw_wir_insn *in)
         LLVMBuildCondBr(g->b, nonzero(g, g->exec), some, none);
         hwg_at(g, some);
     }
+    hwg_count_parting(g, g->exec);
     hw_lv stay = b_and(g, g->mask, b_not(g, g->exec));
     if (!g->an->divergent[g->block]) {
         end_some(g, t, stay);
@@ -477,7 +478,6 @@ static void body(hw_gen *g, uint32_t b, int version)
     const hw_wir_insn *t = &w->insns.ptr[g->index];
     g->in = t;
     g->exec = hwg_executing(g, t);
-    hwg_count_guard(g);
     hwg_terminator(g, t);
 }
 

@@ -66,8 +66,10 @@ static void exit_early(hw_arena *a, hw_wir_function *f, hw_wir_block *b)
 {
     const hw_wir_insn *last = hw_wir_last(b);
     bool yes = b->ntargets > 0 && only_exits(&f->blocks.ptr[b->targets[0]]);
-    if (last->op == HW_W_BR && yes) {
+    if (last->op == HW_W_BR && yes) { /* the exit stands here, not the branch */
+        uint32_t loc = f->blocks.ptr[b->targets[0]].insns.ptr[0].loc;
         make_exit(a, b, HW_WIR_NONE, false, 0);
+        b->insns.ptr[b->insns.len - 1].loc = loc;
         return;
     }
     if (last->op != HW_W_CBR || last->src[0].kind != HW_V_REG)

@@ -78,7 +78,8 @@ static hw_status launch(rig *r, const hw_jit_source *source, rig_shape s, unsign
                     .params = params,
                     .param_bytes = nparams * (uint32_t)sizeof *params,
                     .symbol_address = address_of_symbol,
-                    .cooperative = s.cooperative };
+                    .cooperative = s.cooperative,
+                    .listener = r->listener };
     for (int i = 0; i < 3; i++) {
         l.grid[i] = s.grid[i] ? s.grid[i] : 1;
         l.block[i] = s.block[i] ? s.block[i] : 1;

@@ -22,6 +22,7 @@ typedef struct rig {
     hw_variant asked;   /* the last variant asked for */
     hw_fault fault;     /* of the last launch */
     unsigned workers;
+    const hw_listener *listener; /* of the next launches */
 } rig;
 
 rig *rig_new(unsigned workers, const hw_exec_options *more);
