@@ -215,8 +215,8 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     memset(out, 0, sizeof *out);
     g->info = &out->info;
     HW_TRY(hw_wir_prepare(m, d));
-    for (uint32_t f = 0; f < m->functions.len; f++)
-        hw_wir_simplify(m, f);
+    for (uint32_t f = 0; f < m->functions.len && !v->listeners; f++)
+        hw_wir_simplify(m, f); /* instructions are counted as they were written */
     hw_variant quick = *v;
     if (instructions(m) > MOST_INSNS_TO_OPTIMISE)
         quick.tier = 0;
