@@ -97,13 +97,19 @@ static size_t instructions(const hw_wir_module *m)
 /* Would setting FTZ and DAZ for all of the code change a result of this instruction? */
 static bool minds_flushing(const hw_wir_insn *in)
 {
+    /* halves and bf16 are computed in f32, where their small values are denormal or nearly so */
+    static const bool always[HW_T_COUNT] = { [HW_T_F16] = true,
+                                             [HW_T_V2F16] = true,
+                                             [HW_T_BF16] = true,
+                                             [HW_T_V2BF16] = true,
+                                             [HW_T_F64] = true };
+    static const bool bits_only[HW_W_COUNT] = {
+        [HW_W_FNEG] = true, [HW_W_FABS] = true, [HW_W_FCOPYSIGN] = true, [HW_W_FCLASS] = true
+    };
+    bool arithmetic = in->op >= HW_W_FCVT && in->op <= HW_W_TANH_APPROX && !bits_only[in->op];
     bool f32 = in->type == HW_T_F32 || in->type2 == HW_T_F32;
-    bool other = in->type == HW_T_F64 || in->type == HW_T_BF16 || in->type == HW_T_V2BF16 ||
-                 in->type2 == HW_T_F64 || in->type2 == HW_T_BF16 || in->type2 == HW_T_V2BF16;
-    bool half = in->type == HW_T_F16 || in->type == HW_T_V2F16;
-    bool arithmetic = in->op >= HW_W_FCVT && in->op <= HW_W_TANH_APPROX && in->op != HW_W_FNEG &&
-                      in->op != HW_W_FABS && in->op != HW_W_FCOPYSIGN && in->op != HW_W_FCLASS;
-    return arithmetic && (other || half || (f32 && !(in->flags & HW_I_FTZ)));
+    return arithmetic &&
+           (always[in->type] || always[in->type2] || (f32 && !(in->flags & HW_I_FTZ)));
 }
 
 static bool all_flush(const hw_wir_module *m)
