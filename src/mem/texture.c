@@ -262,15 +262,24 @@ static bool linear_2d(const hw_texture *t, const hw_texels *m, const corner *c, 
     const uint8_t *p =
         (const uint8_t *)(uintptr_t)(m->address + (uint64_t)c->n[2] * m->slice +
                                      (uint64_t)c->n[1] * m->pitch + (uint64_t)c->n[0] * bytes);
+    float a = c->part[0], b = c->part[1];
+    const float w[4] = { (1 - a) * (1 - b), a * (1 - b), (1 - a) * b, a * b };
+    if (t->format == HW_TEXEL_F32 && t->channels == 1) {
+        float v[4];
+        memcpy(&v[0], p, 8);
+        memcpy(&v[2], p + m->pitch, 8);
+        *out = (texel){ { 0, 0, 0, 1 }, { 0 } };
+        for (int k = 0; k < 4; k++) /* texels of no weight do not count, be they infinite */
+            out->f[0] += w[k] != 0 ? w[k] * v[k] : 0;
+        return true;
+    }
     read_fn *read = reader_of(t);
     float v[4][4] = { { 0, 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 1 }, { 0, 0, 0, 1 } };
     read(t, p, v[0]);
     read(t, p + bytes, v[1]);
     read(t, p + m->pitch, v[2]);
     read(t, p + m->pitch + bytes, v[3]);
-    float a = c->part[0], b = c->part[1];
-    const float w[4] = { (1 - a) * (1 - b), a * (1 - b), (1 - a) * b, a * b };
-    for (int i = 0; i < 4; i++) { /* texels of no weight do not count, be they infinite */
+    for (int i = 0; i < 4; i++) {
         out->f[i] = 0;
         for (int k = 0; k < 4; k++)
             out->f[i] += w[k] != 0 ? w[k] * v[k][i] : 0;
@@ -438,26 +447,40 @@ static texel fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p)
     return fetch_lod(t, lod_of(t, aux, p, dims), x, dims, layer);
 }
 
-/* Two dimensions, the nearest texel, and that inside: most of all fetches. */
-static bool nearest_2d(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4])
+/* Two dimensions, one level, and all texels inside: most of all fetches. */
+static bool quick_2d(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4])
 {
     const hw_texels *m = &t->level[0];
-    if ((aux & 0xFF) != HW_TEX_2D || t->linear || t->levels > 1)
+    bool layered = (aux & 0xFF) == HW_TEX_A2D;
+    if (((aux & 0xFF) != HW_TEX_2D && !layered) || t->levels > 1)
         return false;
     float x = p->x[0], y = p->x[1];
     if (t->normalized)
         x *= (float)m->width, y *= (float)m->height;
-    if (!(x >= 0 && x < (float)m->width && y >= 0 && y < (float)m->height))
+    bool linear = t->linear && gives_floats(t);
+    if (linear)
+        x -= 0.5f, y -= 0.5f;
+    if (!(x >= 0 && x < (float)(m->width - linear) && y >= 0 && y < (float)(m->height - linear)))
         return false;
-    const int64_t n[3] = { (int64_t)x, (int64_t)y, 0 };
-    texel r = texel_at(t, m, n);
+    int32_t i = (int32_t)x, j = (int32_t)y;
+    int64_t layer = layered ? layer_of(t, p->layer, 1) : 0;
+    texel r;
+    if (linear) {
+        corner c = { { i, j, layer }, { 0 } };
+        c.part[0] = (float)(int32_t)((x - (float)i) * 256.0f + 0.5f) / 256.0f;
+        c.part[1] = (float)(int32_t)((y - (float)j) * 256.0f + 0.5f) / 256.0f;
+        if (!linear_2d(t, m, &c, &r))
+            return false;
+    } else {
+        r = texel_at(t, m, (const int64_t[]){ i, j, layer });
+    }
     memcpy(out, gives_floats(t) ? (const void *)r.f : r.i, 4 * sizeof *out);
     return true;
 }
 
 void hw_texture_fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4])
 {
-    if (nearest_2d(t, aux, p, out))
+    if (quick_2d(t, aux, p, out))
         return;
     texel r = fetch(t, aux, p);
     memcpy(out, gives_floats(t) ? (const void *)r.f : r.i, 4 * sizeof *out);
