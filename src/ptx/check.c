@@ -53,17 +53,27 @@ static const char *kind_text(const ptx_operand *o)
 
 /* ---- types ---- */
 
+#define IN(class) (1u << PTX_CL_##class)
+/* The classes of registers that a wanted class goes with. */
+static const uint8_t goes_with[] = {
+    [PTX_CL_PRED] = IN(PRED),
+    [PTX_CL_BITS] = IN(BITS) | IN(UNSIGNED) | IN(SIGNED) | IN(FLOAT) | IN(PACKED),
+    [PTX_CL_UNSIGNED] = IN(BITS) | IN(UNSIGNED) | IN(SIGNED),
+    [PTX_CL_SIGNED] = IN(BITS) | IN(UNSIGNED) | IN(SIGNED),
+    [PTX_CL_FLOAT] = IN(BITS) | IN(FLOAT),
+    [PTX_CL_PACKED] = IN(BITS),
+    [PTX_CL_OPAQUE] = 0,
+};
+#undef IN
+
 static bool classes_agree(ptx_type want, ptx_type got)
 {
     ptx_type_class a = hw_ptx_class(want), b = hw_ptx_class(got);
-    if (want == got || a == b)
-        return want == got || (a != PTX_CL_PACKED && a != PTX_CL_OPAQUE);
-    if (a == PTX_CL_PRED || b == PTX_CL_PRED || a == PTX_CL_OPAQUE || b == PTX_CL_OPAQUE)
+    if (got == PTX_F16X2 && a != PTX_CL_PACKED)
+        b = PTX_CL_BITS; /* a register of this type is untyped for integers, not for floats */
+    if (got == PTX_F16X2 && a == PTX_CL_FLOAT)
         return false;
-    if (a == PTX_CL_BITS || b == PTX_CL_BITS)
-        return true;
-    return (a == PTX_CL_UNSIGNED || a == PTX_CL_SIGNED) &&
-           (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED);
+    return want == got || ((goes_with[a] >> b) & 1);
 }
 
 /* A wider register: untyped ones hold anything, untyped values go anywhere, integers in integers. */
@@ -75,7 +85,7 @@ static bool wider_agrees(ptx_type want, ptx_type got)
     if (a == PTX_CL_BITS || b == PTX_CL_BITS)
         return b != PTX_CL_OPAQUE;
     return (a == PTX_CL_UNSIGNED || a == PTX_CL_SIGNED) &&
-           (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED);
+           (b == PTX_CL_UNSIGNED || b == PTX_CL_SIGNED || got == PTX_F16X2);
 }
 
 static hw_status check_reg(const checker *c, const ptx_operand *o, const ptx_spec *s, ptx_type want)
@@ -184,8 +194,8 @@ static hw_status check_pair(const checker *c, ptx_operand *o, const ptx_spec *s,
 
 static hw_status check_address(const checker *c, const ptx_operand *o)
 {
-    if (o->kind == PTX_O_REG || o->kind == PTX_O_SYMBOL)
-        return HW_OK; /* ptxas takes an address without brackets */
+    if (o->kind == PTX_O_SYMBOL)
+        return HW_OK; /* sym[2], and ptxas takes a plain name */
     if (o->kind != PTX_O_ADDRESS)
         return wrong(c, o, "%s where an address is expected", kind_text(o));
     if (o->nitems != 1)
