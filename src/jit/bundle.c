@@ -7,7 +7,7 @@
  */
 #include "access.h"
 
-enum { MOST_LOADS = 64, WORD = 4 };
+enum { MOST_LOADS = 64, WORD = 4, MOST_AHEAD = 8 };
 
 typedef struct found {
     const hw_wir_insn *in;
@@ -72,6 +72,9 @@ static void make_bundle(hw_gen *g, const hw_wir_block *w, const found *f, unsign
     hw_gen_bundle *b = HW_NEW(g->arena, hw_gen_bundle);
     b->n = n;
     b->offset = (int64_t)f[0].in->imm;
+    b->first = first;
+    b->in = &w->insns.ptr[first];
+    hw_vec_push(g->arena, &g->bundles, b);
     for (unsigned i = 0; i < n; i++)
         g->bundle_of[f[i].index] = b;
 }
@@ -92,8 +95,24 @@ static void from_group(hw_gen *g, const hw_wir_block *w, const hw_gen_group *q)
     }
 }
 
+/* Could the bundle be loaded here already? Few words ahead only: it occupies registers. */
+bool hwg_bundle_ready(const hw_gen *g, const hw_gen_bundle *b)
+{
+    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
+    if (b->first <= g->index || b->first - g->index > MOST_AHEAD ||
+        !quiet_between(w, g->index, b->first))
+        return false;
+    for (uint32_t i = g->index; i < b->first; i++)
+        for (uint32_t k = 0; k < w->insns.ptr[i].ndst; k++)
+            if (w->insns.ptr[i].dst[k].kind == HW_V_REG &&
+                w->insns.ptr[i].dst[k].reg == b->in->src[0].reg)
+                return false;
+    return true;
+}
+
 void hwg_bundles(hw_gen *g, uint32_t block)
 {
+    g->bundles.len = 0;
     const hw_wir_block *w = &g->f->blocks.ptr[block];
     g->bundle_of = HW_NEW_N(g->arena, hw_gen_bundle *, w->insns.len);
     for (uint32_t i = 0; i < w->insns.len; i++) {

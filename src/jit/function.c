@@ -121,7 +121,7 @@ static void function(hw_gen *g, uint32_t index)
     if (g->f->is_kernel)
         g->info->registers = g->an->max_live;
     find_arrivals(g);
-    g->fulls = g->an->first_insn[g->an->nblocks] <= MOST_INSNS_FOR_FULL;
+    g->fulls = g->v->tier && g->an->first_insn[g->an->nblocks] <= MOST_INSNS_FOR_FULL;
     g->frame = LLVMGetParam(g->fn, 0);
     hwg_debug_function(g);
     start_function(g);

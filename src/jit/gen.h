@@ -61,6 +61,8 @@ typedef struct hw_gen_group {
 typedef struct hw_gen_bundle {
     unsigned n;
     int64_t offset; /* of the first word */
+    uint32_t first; /* the first of the loads in the block */
+    const hw_wir_insn *in;
     hw_lv words[4]; /* NULL: not loaded yet */
 } hw_gen_bundle;
 
@@ -137,9 +139,10 @@ typedef struct hw_gen {
     hw_lv exec;            /* i32: lanes of the instruction (mask and guard) */
     const hw_wir_insn *in;
     uint32_t stamp;
-    hw_gen_index *index_of;    /* per register */
-    hw_gen_group **group_of;   /* per instruction of the block: its group, or NULL */
-    hw_gen_bundle **bundle_of; /* per instruction of the block, or NULL */
+    hw_gen_index *index_of;          /* per register */
+    hw_gen_group **group_of;         /* per instruction of the block: its group, or NULL */
+    hw_gen_bundle **bundle_of;       /* per instruction of the block, or NULL */
+    HW_VEC(hw_gen_bundle *) bundles; /* of the block */
     hw_gen_open *open;
     HW_VEC(hw_gen_table) tables;
     uint32_t epoch;
@@ -243,6 +246,7 @@ void hwg_stack_needs(hw_gen *g);
 void hwg_groups(hw_gen *g, uint32_t block);
 hw_lv hwg_scratch(hw_gen *g);
 void hwg_bundles(hw_gen *g, uint32_t block); /* after hwg_groups */
+bool hwg_bundle_ready(const hw_gen *g, const hw_gen_bundle *b);
 void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, void *ctx),
                    void *ctx);
 

@@ -331,22 +331,34 @@ static unsigned reg_bytes(const hw_wir_insn *in)
     return bits < 8 ? 1 : bits / 8;
 }
 
-/* A load whose neighbours are loaded with it: the first does it, the others have it. */
-static void load_bundled(hw_gen *g, const hw_wir_insn *in, hw_gen_bundle *b)
+static void do_bundle(hw_gen *g, hw_gen_bundle *b)
 {
     run r[MOST_RUNS];
+    units u = { { 0 } };
+    uint32_t here = g->index;
+    g->index = b->first; /* whose group of accesses is checked */
+    hw_access a = hwg_access(g, b->in, 4, 1);
+    g->index = here;
+    a.units = b->n;
+    a.bytes = 4 * b->n;
+    a.offset = b->offset;
+    unsigned n = a.addr.kind == HW_SHAPE_AFFINE ? find_runs(&a, r) : 0;
+    if (n)
+        load_runs(g, &a, r, n, &u);
+    else
+        hwg_load_quads(g, &a, u.u);
+    memcpy(b->words, u.u, sizeof b->words);
+}
+
+/* A load whose neighbours are loaded with it: the first does it, the others have it. Other bundles
+ * that could start now do: their misses overlap. */
+static void load_bundled(hw_gen *g, const hw_wir_insn *in, hw_gen_bundle *b)
+{
     if (!b->words[0]) {
-        units u = { { 0 } };
-        hw_access a = hwg_access(g, in, 4, 1);
-        a.units = b->n;
-        a.bytes = 4 * b->n;
-        a.offset = b->offset;
-        unsigned n = a.addr.kind == HW_SHAPE_AFFINE ? find_runs(&a, r) : 0;
-        if (n)
-            load_runs(g, &a, r, n, &u);
-        else
-            hwg_load_quads(g, &a, u.u);
-        memcpy(b->words, u.u, sizeof b->words);
+        do_bundle(g, b);
+        for (size_t k = 0; k < g->bundles.len; k++)
+            if (!g->bundles.ptr[k]->words[0] && hwg_bundle_ready(g, g->bundles.ptr[k]))
+                do_bundle(g, g->bundles.ptr[k]);
     }
     int64_t i = ((int64_t)in->imm - b->offset) / 4;
     hwg_write(g, in->dst[0], hwg_varying(b->words[i]));
