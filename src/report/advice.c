@@ -19,7 +19,8 @@ typedef struct asker {
     uint32_t device;
     double work; /* of the whole kernel */
     bool lines, several_files;
-    size_t n;
+    hw_report_site *sites; /* merged */
+    size_t n_sites, n;
     hw_advice found[CANDIDATES_MOST];
 } asker;
 
@@ -326,6 +327,42 @@ static void see_files(asker *x)
     }
 }
 
+/* ---- places that are one in the program: copies of a line by unrolling ---- */
+
+static bool same_place(const asker *x, const hw_report_site *a, const hw_report_site *b)
+{
+    if (!x->lines || !a->place.file || !b->place.file)
+        return a->ptx_line == b->ptx_line;
+    return a->place.line == b->place.line && strcmp(a->place.file, b->place.file) == 0;
+}
+
+static bool same_access(const asker *x, const hw_report_site *a, const hw_report_site *b)
+{
+    return a->traffic == b->traffic && a->width == b->width && a->strided == b->strided &&
+           (!a->strided || a->stride == b->stride) && same_place(x, a, b);
+}
+
+/* Sites with equal accesses on one line, summed; only this device's fields. */
+static void merge_sites(asker *x)
+{
+    x->sites = HW_NEW_N(x->a, hw_report_site, x->k->n_sites);
+    for (uint32_t i = 0; i < x->k->n_sites; i++) {
+        const hw_report_site *s = &x->k->sites[i];
+        size_t at = 0;
+        if (!s->field)
+            continue;
+        while (at < x->n_sites && !same_access(x, &x->sites[at], s))
+            at++;
+        if (at == x->n_sites) {
+            x->sites[x->n_sites++] = *s;
+            x->sites[at].field =
+                hw_arena_alloc_array(x->a, x->run->n_devices, sizeof *x->sites[at].field);
+        }
+        for (int f = 0; f < HW_FIELDS; f++)
+            x->sites[at].field[x->device][f] += s->field[x->device][f];
+    }
+}
+
 static int dearer(const void *a, const void *b)
 {
     const hw_advice *x = a, *y = b;
@@ -342,14 +379,14 @@ size_t hw_report_advice(hw_arena *a, const hw_report_run *run, const hw_report_k
     x->lines = hw_report_has_lines(k);
     x->work = kernel_work(x);
     see_files(x);
+    merge_sites(x);
     if (!k->sums.total[HW_TOTAL_inst])
         return 0;
     for (size_t r = 0; r < HW_COUNTOF(rules); r++) {
         if (rules[r].per == KERNEL)
             rules[r].advise(x, NULL);
-        for (uint32_t i = 0; rules[r].per == SITE && i < k->n_sites; i++)
-            if (k->sites[i].field)
-                rules[r].advise(x, &k->sites[i]);
+        for (size_t i = 0; rules[r].per == SITE && i < x->n_sites; i++)
+            rules[r].advise(x, &x->sites[i]);
     }
     qsort(x->found, x->n, sizeof *x->found, dearer);
     size_t n = x->n < HW_ADVICE_MAX ? x->n : HW_ADVICE_MAX;
