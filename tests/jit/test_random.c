@@ -373,7 +373,46 @@ static hw_wir_val sreg(maker *k, hw_wir_sreg s)
     return d;
 }
 
-static void entry(maker *k, bool flat)
+/* Across lanes, where all of the warp is here. Sources that do not exist are left out. */
+static void across(maker *k, bool whole)
+{
+    static const hw_wir_op votes[] = { HW_W_VOTE_ALL, HW_W_VOTE_ANY, HW_W_VOTE_UNI };
+    static const uint8_t reductions[] = { HW_ATOM_ADD,   HW_ATOM_MIN_S, HW_ATOM_MIN_U,
+                                          HW_ATOM_MAX_S, HW_ATOM_MAX_U, HW_ATOM_AND,
+                                          HW_ATOM_OR,    HW_ATOM_XOR };
+    hw_wir_val all = hw_wir_imm(UINT32_MAX), d[2] = { int_reg(k), pred_reg(k) };
+    hw_wir_val few = op2(k, HW_W_AND, HW_T_I32, int_reg(k), hw_wir_imm(3));
+    hw_wir_insn *i;
+    switch (below(6)) {
+    case 0:
+        emit(k, HW_W_BALLOT, HW_T_NONE, d[0], 2, (hw_wir_val[]){ pred_reg(k), all });
+        break;
+    case 1:
+        emit(k, votes[below(3)], HW_T_NONE, d[1], 2, (hw_wir_val[]){ pred_reg(k), all });
+        break;
+    case 2:
+        emit(k, HW_W_MATCH_ANY, HW_T_I32, d[0], 2, (hw_wir_val[]){ few, all });
+        break;
+    case 3:
+        hw_wir_emit(&k->b, HW_W_MATCH_ALL, HW_T_I32, 2, d, 2, (hw_wir_val[]){ few, all });
+        break;
+    case 4:
+        emit(k, HW_W_REDUX, HW_T_I32, d[0], 2, (hw_wir_val[]){ int_reg(k), all })->atom =
+            reductions[below(8)];
+        break;
+    default:
+        if (!whole)
+            return;
+        i = hw_wir_emit(
+            &k->b, HW_W_SHFL, HW_T_I32, 2, d, 4,
+            (hw_wir_val[]){ int_reg(k), int_value(k),
+                            hw_wir_imm((uint64_t[]){ 31, 0, 0x1c03, 0x181f, 0x100f }[below(5)]),
+                            all });
+        i->imm = below(4);
+    }
+}
+
+static void entry(maker *k, bool flat, bool whole)
 {
     hw_wir_val x = sreg(k, HW_SR_TID_X);
     if (!flat) {
@@ -403,6 +442,8 @@ static void entry(maker *k, bool flat)
         emit(k, HW_W_ICMP, HW_T_I32, hw_wir_reg(k->preds[i]), 2,
              (hw_wir_val[]){ int_value(k), int_value(k) })
             ->cond = (uint8_t)below(10);
+    for (uint32_t n = below(5); n > 0; n--)
+        across(k, whole);
     hw_wir_mov(&k->b, HW_T_I32, hw_wir_reg(k->fuel), hw_wir_imm(FUEL));
 }
 
@@ -437,7 +478,7 @@ static void body(maker *k, bool wild, bool barriers, uint32_t at)
     end_block(k, at, wild);
 }
 
-static hw_wir_module *make(hw_arena *a, bool flat)
+static hw_wir_module *make(hw_arena *a, bool flat, bool whole)
 {
     maker k = { .m = hw_wir_module_new(a), .nblocks = 2 + 2 * (1 + below(8)) };
     bool wild = below(3) == 0, barriers = below(2);
@@ -455,7 +496,7 @@ static hw_wir_module *make(hw_arena *a, bool flat)
     for (uint32_t b = 0; b < k.nblocks; b++)
         hw_wir_block_new(&k.b, NULL);
     k.b.block = 0;
-    entry(&k, flat);
+    entry(&k, flat, whole);
     hw_wir_br(&k.b, 2);
     k.b.block = 1;
     leave(&k);
@@ -577,7 +618,7 @@ static void fill(world *w, hw_frame *f, uint32_t warp, uint32_t (*tid)[32])
 
 typedef struct subject {
     uint64_t seed;
-    bool flat;
+    bool flat, whole;
 } subject;
 
 static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
@@ -585,7 +626,7 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
     const subject *s = ctx;
     uint64_t keep = rng;
     rng = s->seed;
-    *m = make(a, s->flat);
+    *m = make(a, s->flat, s->whole);
     rng = keep;
     return hw_wir_verify(*m, d);
 }
@@ -680,7 +721,11 @@ static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
     w->v.tier = tier;
     choose_shape(w);
     new_world(w, seed);
-    subject s = { rnd(), w->v.block[1] * w->v.block[2] == 1 };
+    subject s;
+    memset(&s, 0, sizeof s); /* it is hashed */
+    s.seed = rnd();
+    s.flat = w->v.block[1] * w->v.block[2] == 1;
+    s.whole = w->threads % 32 == 0;
     bool ok = run_code(j, &s, w);
     memcpy(ours, w->memory, w->bytes);
     new_world(w, seed);
