@@ -36,7 +36,44 @@ def check(name, options, sources, *, run=(), want="ok"):
               f"{r.stdout}{r.stderr}")
 
 
+def told(name, options, source, words, printed, run=()):
+    """The program's own words, and one line on stderr that says what is wrong."""
+    global passed, failed
+    if WANTED and not any(w in name for w in WANTED):
+        return
+    with tempfile.TemporaryDirectory() as dir:
+        open(f"{dir}/x.cu", "w").write(source)
+        subprocess.run([NVCC, *options, f"{dir}/x.cu", "-o", f"{dir}/app"], check=True)
+        if "strip" in name:
+            subprocess.run(["strip", f"{dir}/app"], check=True)
+        r = subprocess.run([HALFWARP, "run", *run, f"{dir}/app"], capture_output=True, text=True,
+                           timeout=60)
+    lines = [x for x in r.stderr.splitlines() if x.startswith("halfwarp: ")]
+    good = r.stdout == printed and len(lines) == 1 and words in lines[0]
+    passed += good
+    failed += not good
+    if not good or WANTED:
+        print(f"{'ok' if good else 'FAIL'} {name}: exit {r.returncode}\n{r.stdout}{r.stderr}")
+
+
+LAUNCH = """#include <cstdio>
+__global__ void k(volatile int *p) { while (p && *p == 0); }
+int main()
+{
+    int *p = nullptr;
+    if (LOOP)
+        cudaMalloc(&p, 4), cudaMemset(p, 0, 4);
+    for (int i = 0; i < 2; i++)
+        k<<<1, 1>>>(p), printf("%d ", (int)cudaGetLastError());
+    printf("%d\\n", (int)cudaDeviceSynchronize());
+}
+"""
+
+
 def main():
+    told("no PTX", ["-DLOOP=0", "-gencode", "arch=compute_90,code=sm_90"], LAUNCH,
+         "only sm_90 machine code, no PTX; add -gencode arch=compute_90,code=compute_90", "209 209 0\n")
+    told("endless", ["-DLOOP=1"], LAUNCH, "did not end within 1000 ms", "0 0 702\n", run=["--timeout", "1"])
     for name in ("errors", "memory", "streams", "functions", "graphs", "arrays", "textures"):
         check(name, [], [f"{name}.cu"])
         check(f"{name} shared", ["-cudart", "shared"], [f"{name}.cu"])
