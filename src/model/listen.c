@@ -23,6 +23,8 @@ static void *begin(void *ctx, const hw_counters *c, uint32_t workers)
     memcpy(l->block, c->block, sizeof l->block);
     for (uint32_t i = 0; i < workers; i++)
         l->worker[i] = (worker){ .launch = l, .index = i };
+    if (m->level == HW_MODEL_CACHES)
+        l->cache = hw_model_cache_new(m, c, workers);
     pthread_mutex_lock(&m->lock);
     l->next = m->under_way;
     m->under_way = l;
@@ -47,6 +49,8 @@ static void hear(void *state, const hw_access_told *t)
     if (!*cell)
         *cell = HW_NEW_N(w->arena, slot, l->model->n);
     hw_model_rules(l->model, t, &l->table->sites[t->site], *cell);
+    if (l->cache)
+        hw_model_cache_access(l->cache, w->index, t, &l->table->sites[t->site]);
 }
 
 /* ---- the end ---- */
@@ -104,6 +108,9 @@ static void end(void *state, const hw_counters *c)
     }
     hw_model_count(l, c);
     add_traffic(l);
+    if (l->cache)
+        hw_model_cache_end(l->cache, &l->sums);
+    l->cache = NULL;
     l->dynamic = c->dynamic_shared_bytes;
     l->fixed = c->static_shared_bytes;
     l->local = c->local_bytes;

@@ -117,10 +117,10 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
 void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s, slot *slots);
 
 /* ---- cache.c ---- */
-cache_sim *hw_model_cache_new(const hw_model *m, uint32_t workers);
+cache_sim *hw_model_cache_new(const hw_model *m, const hw_counters *c, uint32_t workers);
 void hw_model_cache_access(cache_sim *c, uint32_t worker, const hw_access_told *t,
                            const hw_site *s);
-/* The launch ended: go through what was heard in order of blocks. */
+/* The launch ended: add the counts, and free c. */
 void hw_model_cache_end(cache_sim *c, sums *into);
 
 #endif

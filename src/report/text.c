@@ -190,7 +190,8 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
     if (run->level && strcmp(run->level, "caches") == 0)
         hw_vec_push(a, &lines,
                     "simulated: cache hits and device memory sectors, by the device file's cache "
-                    "sizes with blocks one after the other");
+                    "sizes; caches start empty at each launch, the first level at each block; "
+                    "blocks go one after the other; texture fetches are not in it");
     else
         hw_vec_push(a, &lines, "simulated: nothing (cache hits need --caches)");
     if (guessed)
