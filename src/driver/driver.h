@@ -145,6 +145,7 @@ hw_cu_block *hw_cu_find_block(uint64_t address,
 bool hw_cu_accessible(uint64_t address,
                       uint64_t size); /* whole of it allocated, registered or mapped */
 void hw_cu_blocks_end(hw_cu_context *ctx);
+void hw_cu_zero(uint64_t address, uint64_t size); /* large ranges without touching their pages */
 
 /* ---- array.c ---- */
 void hw_cu_arrays_end(hw_cu_context *ctx);

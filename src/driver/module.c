@@ -11,25 +11,10 @@
 #include "driver.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 /* ---- variables ---- */
 
-enum { LARGE_BYTES = 1 << 20, PAGE_BYTES = 4096, MIN_ALIGN = 256 };
-
-/* Zeros, without touching the pages of a large range. */
-static void zero(uint64_t address, uint64_t size)
-{
-    uint64_t first = (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    uint64_t last = (address + size) / PAGE_BYTES * PAGE_BYTES;
-    if (size >= LARGE_BYTES &&
-        madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED) == 0) {
-        memset((void *)(uintptr_t)address, 0, first - address);
-        memset((void *)(uintptr_t)last, 0, address + size - last);
-        return;
-    }
-    memset((void *)(uintptr_t)address, 0, size);
-}
+enum { PAGE_BYTES = 4096, MIN_ALIGN = 256 };
 
 static void write_initial(const hw_ptx_variable *v, uint64_t address, const uint64_t *addresses)
 {
@@ -65,7 +50,7 @@ static CUresult place_managed(hw_cu_context *ctx, const hw_ptx_variable *v, uint
     CUdeviceptr p;
     hw_mem_info info;
     CU_TRY(hw_cu_alloc(ctx, v->size ? v->size : 1, v->align, HW_MEM_MANAGED, 1, &p));
-    zero(p, v->size);
+    hw_cu_zero(p, v->size);
     hw_cu_find_block(p, &info)->fixed = true;
     *address = p;
     return CUDA_SUCCESS;
@@ -104,7 +89,7 @@ static CUresult place_variables(hw_cu_module *m)
         CUdeviceptr p;
         CU_TRY(hw_cu_alloc(m->ctx, size, PAGE_BYTES, HW_MEM_DEVICE, 0, &p));
         m->storage = p;
-        zero(p, size);
+        hw_cu_zero(p, size);
         hw_cu_find_block(p, &info)->fixed = true;
     }
     for (uint32_t i = 0; i < ptx->nvariables; i++) {

@@ -5,11 +5,39 @@
 #include "copy.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+
+enum { LARGE_BYTES = 1 << 20, PAGE_BYTES = 4096 };
+
+/* Memory of the device's own, whose pages nothing else shows? */
+static bool is_private(uint64_t address, uint64_t size)
+{
+    hw_mem_info info;
+    return hw_mem_find(address, &info) && size <= info.size &&
+           address - info.base <= info.size - size && info.kind != HW_MEM_INTERNAL &&
+           info.kind != HW_MEM_REGISTERED;
+}
+
+/* Zeros, without touching the pages of a large range. */
+void hw_cu_zero(uint64_t address, uint64_t size)
+{
+    uint64_t first = (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t last = (address + size) / PAGE_BYTES * PAGE_BYTES;
+    if (size >= LARGE_BYTES && is_private(address, size) &&
+        madvise((void *)(uintptr_t)first, last - first, MADV_DONTNEED) == 0) {
+        memset((void *)(uintptr_t)address, 0, first - address);
+        memset((void *)(uintptr_t)last, 0, address + size - last);
+        return;
+    }
+    memset((void *)(uintptr_t)address, 0, size);
+}
 
 static void fill_row(uint64_t address, const hw_cu_fill *f)
 {
     void *p = (void *)(uintptr_t)address;
-    if (f->element == 1)
+    if (f->element == 1 && f->value == 0)
+        hw_cu_zero(address, f->width);
+    else if (f->element == 1)
         memset(p, (int)f->value, f->width);
     if (f->element == 2) {
         for (size_t i = 0; i < f->width; i++) {
