@@ -61,6 +61,40 @@ static bool parts_lanes(const hw_gen *g, uint32_t b)
            t->guard.kind == HW_V_REG;
 }
 
+/* In memory that SROA leaves alone: its work grows with masks times blocks. */
+static hw_lv opaque_masks(hw_gen *g)
+{
+    hw_lt t = LLVMArrayType2(g->i32, g->an->nblocks);
+    hw_lv all = hwg_alloca_raw(g, t, 64, "pend");
+    hw_lt ft = LLVMFunctionType(g->voidt, &g->ptr, 1, false);
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    hw_lv seen =
+        LLVMGetInlineAsm(ft, "", 0, "r,~{memory}", 11, true, false, LLVMInlineAsmDialectATT, false);
+    hwg_at(g, g->entry);
+    LLVMBuildMemSet(g->b, all, hwg_k(g->i8, 0), hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 64);
+    LLVMBuildCall2(g->b, ft, seen, &all, 1, "");
+    hwg_at(g, here);
+    return all;
+}
+
+enum { MOST_BLOCKS_FOR_VALUES = 300 };
+
+static void make_pend(hw_gen *g)
+{
+    bool large = g->an->nblocks > MOST_BLOCKS_FOR_VALUES;
+    hw_lv all = large ? opaque_masks(g) : NULL;
+    for (uint32_t b = 0; b < g->an->nblocks; b++) {
+        if (!g->may_wait[b])
+            continue;
+        hw_lb here = LLVMGetInsertBlock(g->b);
+        hwg_at(g, g->entry);
+        g->pend[b] = all ? hwg_gep_k(g, all, (int64_t)b * 4) : NULL;
+        hwg_at(g, here);
+        if (!all)
+            g->pend[b] = hwg_alloca(g, g->i32, "pend");
+    }
+}
+
 static void find_waits(hw_gen *g)
 {
     g->may_wait = HW_NEW_N(g->arena, bool, g->an->nblocks);
@@ -76,9 +110,7 @@ static void find_waits(hw_gen *g)
             g->may_wait[w->targets[i]] |= !hwg_is_exit(g, w->targets[i]);
         }
     }
-    for (uint32_t b = 0; b < g->an->nblocks; b++)
-        if (g->may_wait[b])
-            g->pend[b] = hwg_alloca(g, g->i32, "pend");
+    make_pend(g);
 }
 
 /* ---- moving lanes ---- */

@@ -122,9 +122,9 @@ static uint32_t align_of(hw_lt t)
     return n > 64 ? 64 : n;
 }
 
-static void move(hw_gen *g, layout *l, hw_lv slot)
+static void move_as(hw_gen *g, layout *l, hw_lv slot, hw_lt t)
 {
-    hw_lt t = LLVMGetAllocatedType(slot), mem = t == g->i1 ? g->i8 : t;
+    hw_lt mem = t == g->i1 ? g->i8 : t;
     hw_lv p = place(g, l, size_of(t), align_of(t));
     if (l->what == SAVE) {
         hw_lv x = LLVMBuildLoad2(g->b, t, slot, "");
@@ -133,6 +133,11 @@ static void move(hw_gen *g, layout *l, hw_lv slot)
         hw_lv x = hwg_load(g, mem, p, align_of(t));
         LLVMBuildStore(g->b, t == g->i1 ? b_trunc(g, x, t) : x, slot);
     }
+}
+
+static void move(hw_gen *g, layout *l, hw_lv slot)
+{
+    move_as(g, l, slot, LLVMGetAllocatedType(slot));
 }
 
 static void skip(hw_gen *g, layout *l, hw_lt t)
@@ -174,7 +179,7 @@ static void move_masks(hw_gen *g, layout *l, uint32_t block)
     uint32_t ran = ran_before(g, block);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (may_be_waiting(g, b, block, ran))
-            move(g, l, g->pend[b]);
+            move_as(g, l, g->pend[b], g->i32);
         else if (l->canonical && l->what == SAVE)
             hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);
         else if (l->canonical)
