@@ -3,6 +3,7 @@
  * Each device's rules on one access: transactions, passes, constant requests, same-address steps.
  */
 #include "model.h"
+#include "quick.h"
 
 static void add(slot *s, unsigned field, uint64_t value, uint64_t times)
 {
@@ -62,9 +63,40 @@ static bool count_banks(const hw_device *d, const hw_access *a, slot *s, uint64_
     return shared;
 }
 
-static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+/* One pass for the warp, and banks that serve distinct words one after another. */
+static bool plain_banks(const hw_device *d, const hw_access *a)
+{
+    hw_conflict conflict = a->kind == HW_LOAD ? d->banks.read_conflicts : d->banks.write_conflicts;
+    return a->width == 4 && d->banks.rule == HW_BANKS32_WARP && d->banks.banks == HW_WARP_LANES &&
+           d->banks.bank_width == 4 && d->banks.lanes_per_pass == HW_WARP_LANES &&
+           conflict == HW_CONFLICT_WORDS;
+}
+
+static void plain_shared(const hw_access *a, const quick *q, slot *s, uint64_t times)
+{
+    uint8_t words[HW_WARP_LANES] = { 0 }, passes = 0;
+    for (uint64_t mask = q->first; mask;) {
+        uint32_t bank = a->address[next_lane(&mask)] / 4 % HW_WARP_LANES;
+        words[bank]++;
+        s->bank[bank] += times;
+    }
+    for (int i = 0; i < HW_WARP_LANES; i++)
+        passes = words[i] > passes ? words[i] : passes;
+    add(s, HW_FIELD_requests, 1, times);
+    add(s, HW_FIELD_passes, passes, times);
+    add(s, HW_FIELD_ideal, 1, times);
+    add(s, HW_FIELD_conflicted, passes > 1, times);
+    add(s, HW_FIELD_broadcasts, q->units < q->lanes && a->kind == HW_LOAD && passes == 1, times);
+}
+
+static void shared_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
+                          uint64_t times)
 {
     hw_bank_result r;
+    if (q && plain_banks(d, a)) {
+        plain_shared(a, q, s, times);
+        return;
+    }
     hw_bank_access(d, a, &r);
     add(s, HW_FIELD_requests, r.parts, times);
     add(s, HW_FIELD_passes, r.passes, times);
@@ -76,10 +108,25 @@ static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint6
 
 /* ---- global and local memory ---- */
 
-static void global_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+/* A request a warp, and sectors for transactions. */
+static bool plain_sectors(const hw_device *d)
+{
+    return d->global.rule == HW_SECTORS32_WARP && d->global.sector == 32 && d->global.line == 128;
+}
+
+static void global_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
+                          uint64_t times)
 {
     hw_coalesce_result r;
-    hw_coalesce_access(d, a, &r, NULL);
+    if (q && plain_sectors(d))
+        r = (hw_coalesce_result){ .requests = 1,
+                                  .transactions = q->sectors,
+                                  .sectors = q->sectors,
+                                  .lines = q->lines,
+                                  .bytes_moved = (uint64_t)q->sectors * 32,
+                                  .bytes_used = (uint64_t)q->units * a->width };
+    else
+        hw_coalesce_access(d, a, &r, NULL);
     add(s, HW_FIELD_requests, r.requests, times);
     add(s, HW_FIELD_transactions, r.transactions, times);
     add(s, HW_FIELD_sectors, r.sectors, times);
@@ -88,8 +135,10 @@ static void global_access(const hw_device *d, const hw_access *a, slot *s, uint6
     add(s, HW_FIELD_least, (r.bytes_used + 31) / 32 * 32, times);
 }
 
-static void constant_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
+static void constant_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
+                            uint64_t times)
 {
+    (void)q;
     uint32_t requests[2];
     uint32_t words = hw_constant_access(d, a, requests);
     add(s, HW_FIELD_requests, (requests[0] ? 1u : 0u) + (requests[1] ? 1u : 0u), times);
@@ -130,7 +179,7 @@ static void see_stride(const hw_access *a, slot *s)
 
 /* ---- all devices ---- */
 
-typedef void rule(const hw_device *d, const hw_access *a, slot *s, uint64_t times);
+typedef void rule(const hw_device *d, const hw_access *a, const quick *q, slot *s, uint64_t times);
 
 static rule *const rules[HW_SITE_SPACES] = {
     [HW_SITE_GLOBAL] = global_access,
@@ -150,7 +199,9 @@ static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, 
                 bool first)
 {
     bool atomic = a->kind == HW_ATOMIC;
-    uint32_t serial = atomic ? most_on_one(a) : 0;
+    quick found;
+    const quick *q = hw_model_quick(a, &found) ? &found : NULL;
+    uint32_t serial = !atomic ? 0 : q ? q->alike : most_on_one(a);
     uint32_t lanes = (uint32_t)__builtin_popcountll(a->mask);
     for (uint32_t d = 0; d < m->n; d++) {
         slot *s = &slots[d];
@@ -158,7 +209,7 @@ static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, 
         add(s, HW_FIELD_lanes, first ? lanes : 0, t->times);
         add(s, HW_FIELD_bytes, (uint64_t)lanes * a->width, t->times);
         add(s, HW_FIELD_serial, serial, t->times);
-        rules[t->space](m->devices[d], a, s, t->times);
+        rules[t->space](m->devices[d], a, q, s, t->times);
     }
 }
 
