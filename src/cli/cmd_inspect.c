@@ -70,6 +70,13 @@ static void gcn_arguments(cli *c, const hw_gcn_kernel *k)
         cli_table_print(c, &t);
 }
 
+static uint32_t word_at(hw_span code, size_t at)
+{
+    uint32_t word = 0;
+    memcpy(&word, code.ptr + at, code.len - at < sizeof word ? code.len - at : sizeof word);
+    return word;
+}
+
 /* The word after the code may belong to the next kernel's padding: a stretch that does not decode
  * is shown as data. */
 static void gcn_code(cli *c, const hw_gcn_object *o, const hw_gcn_kernel *k)
@@ -88,7 +95,7 @@ static void gcn_code(cli *c, const hw_gcn_object *o, const hw_gcn_kernel *k)
         if (hw_gcn_decode((hw_gcn_family)o->families, code, at, &i) == HW_OK)
             hw_gcn_print(&i, text, sizeof text);
         else
-            snprintf(text, sizeof text, ".long ?");
+            snprintf(text, sizeof text, ".long 0x%08" PRIx32, word_at(code, at));
         cli_print(c, "  %s%6zx%s  %s\n", cli_style_of(c, STYLE_DIM), at,
                   cli_style_of(c, STYLE_PLAIN), text);
     }
