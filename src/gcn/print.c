@@ -180,11 +180,19 @@ static void print_smrd(writer *w, const hw_gcn_insn *i)
         value(w, i, (unsigned)i->imm, 1);
 }
 
+/* What tells the short and the long encoding of a vector operation apart, where it has both. */
+static const char *vop_suffix(const hw_gcn_insn *i)
+{
+    if (i->row->format == HW_GCN_VOP3)
+        return "";
+    if (i->encoding == HW_GCN_VOP3)
+        return "_e64";
+    return i->row->flags & (G_K1 | G_K2) ? "" : "_e32";
+}
+
 static void print_vop(writer *w, const hw_gcn_insn *i)
 {
-    bool wide = i->encoding == HW_GCN_VOP3 && i->row->format != HW_GCN_VOP3;
-    bool shortest = i->row->format != HW_GCN_VOP3 && !wide;
-    put(w, "%s", wide ? "_e64" : shortest && !(i->row->flags & (G_K1 | G_K2)) ? "_e32" : "");
+    put(w, "%s", vop_suffix(i));
     if (i->row->dst)
         operand(w, i, i->dst, i->row->dst);
     if (i->row->flags & G_CO || i->row->format == HW_GCN_VOPC)
