@@ -122,6 +122,7 @@ char *hw_arena_cstr(hw_arena *a, hw_str s)
 
 char *hw_arena_vprintf(hw_arena *a, const char *fmt, va_list ap)
 {
+    HW_CHECK(fmt);
     va_list again;
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
