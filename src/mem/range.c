@@ -13,6 +13,9 @@
 static const uint64_t WISH = UINT64_C(0x200000000000);
 static const uint64_t LARGEST = UINT64_C(1) << 40, SMALLEST = UINT64_C(1) << 30;
 static const uint64_t GAP = UINT64_C(64) << 10;
+/* Kept free at both ends of a large range: a 32-bit index times 8 from any allocation stays in the
+ * range, so that generated code need look at the base alone. */
+static const uint64_t MARGIN = (UINT64_C(1) << 35) + (UINT64_C(2) << 20);
 static const uint64_t HUGE_PAGE = UINT64_C(2) << 20;
 static const uint64_t CHUNK = UINT64_C(256) << 20;
 /* Larger ones are guarded in any case: there cannot be many. */
@@ -68,7 +71,8 @@ hw_status hw_range_reserve(hw_diag *d)
         range.size = size;
         range.guarded_most = guarded_most();
         /* The first and last gap stay unused: an access just outside is never somebody else's. */
-        hw_extents_give(&range.free, range.lo + GAP, size - 2 * GAP);
+        uint64_t unused = size / 8 >= MARGIN ? MARGIN : GAP;
+        hw_extents_give(&range.free, range.lo + unused, size - 2 * unused);
         return HW_OK;
     }
     return hw_fail(d, HW_E_NOMEM, "cannot reserve %llu MiB of addresses for device memory: %s",
