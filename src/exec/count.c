@@ -75,18 +75,18 @@ static void tell_site(const hw_frame *f, const struct hw_tally *t, const hw_coun
     hw_access_told a = { .site = site,
                          .real = true,
                          .times = 1,
-                         .address = moved,
+                         .address = s->add ? moved : addresses,
                          .sm = f->smid,
                          .warp = f->warp,
                          .thread_block = atomic_load_explicit(&b->index, memory_order_relaxed) };
-    for (unsigned i = 0; i < HW_WARP_LANES; i++)
+    for (unsigned i = 0; i < HW_WARP_LANES && s->add; i++)
         moved[i] = addresses[i] + (uint64_t)s->add;
     if (s->space == HW_SITE_GENERIC) {
         tell_generic(f, t, s, &a, lanes);
         return;
     }
     if (s->space == HW_SITE_LOCAL) {
-        make_local(f, moved, s->bytes, local);
+        make_local(f, a.address, s->bytes, local);
         a.address = local;
     }
     tell(t, &a, s->space, lanes);

@@ -22,18 +22,34 @@ NEEDS static inline pair earlier(pair k)
     pair n = { _mm512_popcnt_epi32(_mm512_conflict_epi32(k.lo)),
                _mm512_popcnt_epi32(_mm512_conflict_epi32(k.hi)) };
     const __m512i one = _mm512_set1_epi32(1);
-    __m512i other = k.lo;
-    for (int i = 0; i < 16; i++) {
-        n.hi = _mm512_mask_add_epi32(n.hi, _mm512_cmpeq_epi32_mask(k.hi, other), n.hi, one);
-        other = _mm512_alignr_epi32(other, other, 1);
-    }
+    __m512i turned[4] = { k.lo, _mm512_alignr_epi32(k.lo, k.lo, 1),
+                          _mm512_alignr_epi32(k.lo, k.lo, 2), _mm512_alignr_epi32(k.lo, k.lo, 3) };
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) { /* four chains, not one */
+            n.hi = _mm512_mask_add_epi32(n.hi, _mm512_cmpeq_epi32_mask(k.hi, turned[j]), n.hi, one);
+            turned[j] = _mm512_alignr_epi32(turned[j], turned[j], 4);
+        }
     return n;
 }
 
-NEEDS static inline uint32_t zeros(pair n)
+/* The lanes whose key no lane before them has: the same, but only whether there is one. */
+NEEDS static inline uint32_t firsts(pair k)
 {
-    return _mm512_testn_epi32_mask(n.lo, n.lo) | (uint32_t)_mm512_testn_epi32_mask(n.hi, n.hi)
-                                                     << 16;
+    __m512i lo = _mm512_conflict_epi32(k.lo), hi = _mm512_conflict_epi32(k.hi);
+    __mmask16 again[4] = { _mm512_test_epi32_mask(hi, hi), 0, 0, 0 };
+    __m512i turned[4] = { k.lo, _mm512_alignr_epi32(k.lo, k.lo, 1),
+                          _mm512_alignr_epi32(k.lo, k.lo, 2), _mm512_alignr_epi32(k.lo, k.lo, 3) };
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < 4; j++) {
+            again[j] = _kor_mask16(again[j], _mm512_cmpeq_epi32_mask(k.hi, turned[j]));
+            turned[j] = _mm512_alignr_epi32(turned[j], turned[j], 4);
+        }
+    again[0] = _kor_mask16(_kor_mask16(again[0], again[1]), _kor_mask16(again[2], again[3]));
+    return ~(_mm512_test_epi32_mask(lo, lo) | (uint32_t)again[0] << 16);
 }
 
 NEEDS static inline pair keys(pair distance, unsigned shift, uint32_t mask)
@@ -44,6 +60,36 @@ NEEDS static inline pair keys(pair distance, unsigned shift, uint32_t mask)
     return (pair){ _mm512_mask_srl_epi32(nobody, (__mmask16)mask, distance.lo, by),
                    _mm512_mask_srl_epi32(_mm512_add_epi32(nobody, _mm512_set1_epi32(16)),
                                          (__mmask16)(mask >> 16), distance.hi, by) };
+}
+
+/* Lanes of the mask in each of 32 banks of 4 bytes: the lanes whose bank has bit k, for each k,
+ * then the banks side by side. */
+NEEDS static inline pair in_banks(pair distance, uint32_t mask)
+{
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i lo = _mm512_set1_epi32((int)mask), hi = lo;
+#pragma GCC unroll 5
+    for (int k = 0; k < 5; k++) {
+        __m512i bit = _mm512_set1_epi32(4 << k), of_bank = _mm512_set1_epi32(1 << k);
+        uint32_t set = _mm512_test_epi32_mask(distance.lo, bit) |
+                       (uint32_t)_mm512_test_epi32_mask(distance.hi, bit) << 16;
+        __m512i with = _mm512_set1_epi32((int)set), without = _mm512_set1_epi32((int)~set);
+        __mmask16 banks = _mm512_test_epi32_mask(lane, of_bank); /* bit 4: only those of hi */
+        lo = _mm512_and_si512(lo, k < 4 ? _mm512_mask_blend_epi32(banks, without, with) : without);
+        hi = _mm512_and_si512(hi, k < 4 ? _mm512_mask_blend_epi32(banks, without, with) : with);
+    }
+    return (pair){ _mm512_popcnt_epi32(lo), _mm512_popcnt_epi32(hi) };
+}
+
+NEEDS static inline uint32_t zeros(pair n)
+{
+    return _mm512_testn_epi32_mask(n.lo, n.lo) | (uint32_t)_mm512_testn_epi32_mask(n.hi, n.hi)
+                                                     << 16;
+}
+
+NEEDS static inline uint32_t most(pair n)
+{
+    return _mm512_reduce_max_epu32(_mm512_max_epu32(n.lo, n.hi));
 }
 
 /* Distances of 8 lanes; *bad collects those that are too far or not aligned. */
@@ -64,6 +110,7 @@ NEEDS static bool distances(const hw_access *a, uint32_t mask, pair *out)
     __m512i align = _mm512_set1_epi64((int64_t)a->width - 1);
     __mmask8 bad[4];
     __m256i q[4];
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         q[i] = eight(a->address + 8 * i, base, align, &bad[i]);
     uint32_t all = bad[0] | (uint32_t)bad[1] << 8 | (uint32_t)bad[2] << 16 | (uint32_t)bad[3] << 24;
@@ -72,23 +119,35 @@ NEEDS static bool distances(const hw_access *a, uint32_t mask, pair *out)
     return (all & mask) == 0;
 }
 
-NEEDS static bool with_vectors(const hw_access *a, quick *out)
+NEEDS static bool with_vectors(const hw_access *a, bool banks, quick *out)
 {
     uint32_t mask = (uint32_t)a->mask;
     pair d;
     if (!mask || !distances(a, mask, &d))
         return false;
-    pair n = earlier(keys(d, 0, mask));
+    pair all = keys(d, 0, mask);
     out->lanes = (uint32_t)__builtin_popcount(mask);
-    out->first = zeros(n) & mask;
+    if (a->kind == HW_ATOMIC) {
+        pair n = earlier(all);
+        out->alike = most(n) + 1;
+        out->first = zeros(n) & mask;
+    } else {
+        out->first = firsts(all) & mask;
+    }
     out->units = (uint32_t)__builtin_popcount(out->first);
-    out->alike = (uint32_t)_mm512_reduce_max_epu32(_mm512_max_epu32(n.lo, n.hi)) + 1;
-    out->sectors = (uint32_t)__builtin_popcount(zeros(earlier(keys(d, SECTOR_SHIFT, mask))) & mask);
-    out->lines = (uint32_t)__builtin_popcount(zeros(earlier(keys(d, LINE_SHIFT, mask))) & mask);
+    if (banks) {
+        pair n_in = in_banks(d, out->first);
+        out->crowd = most(n_in);
+        _mm512_storeu_si512(out->bank, n_in.lo);
+        _mm512_storeu_si512(out->bank + 16, n_in.hi);
+        return true;
+    }
+    out->sectors = (uint32_t)__builtin_popcount(firsts(keys(d, SECTOR_SHIFT, mask)) & mask);
+    out->lines = (uint32_t)__builtin_popcount(firsts(keys(d, LINE_SHIFT, mask)) & mask);
     return true;
 }
 
-bool hw_model_quick(const hw_access *a, quick *out)
+bool hw_model_quick(const hw_access *a, bool banks, quick *out)
 {
     static int able = -1;
     if (able < 0)
@@ -96,13 +155,13 @@ bool hw_model_quick(const hw_access *a, quick *out)
                __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vpopcntdq");
     bool power = (a->width & (a->width - 1)) == 0;
-    return able && a->lanes == 32 && power && with_vectors(a, out);
+    return able && a->lanes == 32 && power && with_vectors(a, banks, out);
 }
 
 #else
-bool hw_model_quick(const hw_access *a, quick *out)
+bool hw_model_quick(const hw_access *a, bool banks, quick *out)
 {
-    (void)a, (void)out;
+    (void)a, (void)banks, (void)out;
     return false;
 }
 #endif

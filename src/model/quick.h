@@ -9,15 +9,17 @@
 #include "hw_device.h"
 
 typedef struct quick {
-    uint32_t lanes;   /* that take part */
-    uint32_t units;   /* distinct addresses */
-    uint32_t sectors; /* distinct 32-byte sectors */
-    uint32_t lines;   /* distinct 128-byte lines */
-    uint32_t alike;   /* lanes on the address that most lanes have */
-    uint32_t first;   /* mask of the lanes that are the first on their address */
+    uint32_t lanes;    /* that take part */
+    uint32_t units;    /* distinct addresses */
+    uint32_t sectors;  /* distinct 32-byte sectors */
+    uint32_t lines;    /* distinct 128-byte lines */
+    uint32_t alike;    /* atomics: lanes on the address that most lanes have */
+    uint32_t first;    /* mask of the lanes that are the first on their address */
+    uint32_t bank[32]; /* those in each of 32 banks of 4 bytes */
+    uint32_t crowd;    /* the most of them */
 } quick;
 
-/* False: not known this way (another processor, lanes far apart or not aligned to their width). */
-bool hw_model_quick(const hw_access *a, quick *out);
+/* banks: they are found; else sectors and lines. False: not known this way (another processor, lanes far apart or not aligned to their width). */
+bool hw_model_quick(const hw_access *a, bool banks, quick *out);
 
 #endif

@@ -74,14 +74,9 @@ static bool plain_banks(const hw_device *d, const hw_access *a)
 
 static void plain_shared(const hw_access *a, const quick *q, slot *s, uint64_t times)
 {
-    uint8_t words[HW_WARP_LANES] = { 0 }, passes = 0;
-    for (uint64_t mask = q->first; mask;) {
-        uint32_t bank = a->address[next_lane(&mask)] / 4 % HW_WARP_LANES;
-        words[bank]++;
-        s->bank[bank] += times;
-    }
-    for (int i = 0; i < HW_WARP_LANES; i++)
-        passes = words[i] > passes ? words[i] : passes;
+    uint32_t passes = q->crowd;
+    for (int b = 0; b < HW_WARP_LANES; b++)
+        s->bank[b] += q->bank[b] * times;
     add(s, HW_FIELD_requests, 1, times);
     add(s, HW_FIELD_passes, passes, times);
     add(s, HW_FIELD_ideal, 1, times);
@@ -200,7 +195,7 @@ static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, 
 {
     bool atomic = a->kind == HW_ATOMIC;
     quick found;
-    const quick *q = hw_model_quick(a, &found) ? &found : NULL;
+    const quick *q = hw_model_quick(a, t->space == HW_SITE_SHARED, &found) ? &found : NULL;
     uint32_t serial = !atomic ? 0 : q ? q->alike : most_on_one(a);
     uint32_t lanes = (uint32_t)__builtin_popcountll(a->mask);
     for (uint32_t d = 0; d < m->n; d++) {

@@ -43,10 +43,11 @@ static void random_accesses(void **unused)
         for (unsigned i = 0; i < 32; i++)
             address[i] = (base + any(span)) * width + (any(20000) == 0);
         hw_access a = { .address = address, .lanes = 32, .width = (uint32_t)width };
+        a.kind = any(2) ? HW_ATOMIC : HW_LOAD;
         a.mask = any(3) ? UINT32_MAX : any(UINT64_C(1) << 32);
-        quick q;
+        quick q, b;
         hw_coalesce_result r;
-        if (!hw_model_quick(&a, &q))
+        if (!hw_model_quick(&a, false, &q))
             continue;
         known++;
         hw_coalesce_access(d, &a, &r, NULL);
@@ -55,7 +56,13 @@ static void random_accesses(void **unused)
         assert_int_equal(q.lines, r.lines);
         assert_int_equal(q.units * width, r.bytes_used);
         assert_int_equal(__builtin_popcount(q.first), q.units);
-        assert_int_equal(q.alike, alike(&a));
+        if (a.kind == HW_ATOMIC)
+            assert_int_equal(q.alike, alike(&a));
+        hw_bank_result passes;
+        hw_bank_access(d, &a, &passes);
+        assert_true(hw_model_quick(&a, true, &b));
+        if (width == 4)
+            assert_int_equal(b.crowd, passes.passes);
     }
     printf("%u accesses counted quickly\n", known);
     hw_arena_free(arena);
