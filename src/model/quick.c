@@ -34,22 +34,10 @@ NEEDS static inline pair earlier(pair k)
     return n;
 }
 
-/* The lanes whose key no lane before them has: the same, but only whether there is one. */
-NEEDS static inline uint32_t firsts(pair k)
+NEEDS static inline uint32_t zeros(pair n)
 {
-    __m512i lo = _mm512_conflict_epi32(k.lo), hi = _mm512_conflict_epi32(k.hi);
-    __mmask16 again[4] = { _mm512_test_epi32_mask(hi, hi), 0, 0, 0 };
-    __m512i turned[4] = { k.lo, _mm512_alignr_epi32(k.lo, k.lo, 1),
-                          _mm512_alignr_epi32(k.lo, k.lo, 2), _mm512_alignr_epi32(k.lo, k.lo, 3) };
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < 4; j++) {
-            again[j] = _kor_mask16(again[j], _mm512_cmpeq_epi32_mask(k.hi, turned[j]));
-            turned[j] = _mm512_alignr_epi32(turned[j], turned[j], 4);
-        }
-    again[0] = _kor_mask16(_kor_mask16(again[0], again[1]), _kor_mask16(again[2], again[3]));
-    return ~(_mm512_test_epi32_mask(lo, lo) | (uint32_t)again[0] << 16);
+    return _mm512_testn_epi32_mask(n.lo, n.lo) | (uint32_t)_mm512_testn_epi32_mask(n.hi, n.hi)
+                                                     << 16;
 }
 
 NEEDS static inline pair keys(pair distance, unsigned shift, uint32_t mask)
@@ -79,12 +67,6 @@ NEEDS static inline pair in_banks(pair distance, uint32_t mask)
         hi = _mm512_and_si512(hi, k < 4 ? _mm512_mask_blend_epi32(banks, without, with) : with);
     }
     return (pair){ _mm512_popcnt_epi32(lo), _mm512_popcnt_epi32(hi) };
-}
-
-NEEDS static inline uint32_t zeros(pair n)
-{
-    return _mm512_testn_epi32_mask(n.lo, n.lo) | (uint32_t)_mm512_testn_epi32_mask(n.hi, n.hi)
-                                                     << 16;
 }
 
 NEEDS static inline uint32_t most(pair n)
@@ -127,13 +109,9 @@ NEEDS static bool with_vectors(const hw_access *a, bool banks, quick *out)
         return false;
     pair all = keys(d, 0, mask);
     out->lanes = (uint32_t)__builtin_popcount(mask);
-    if (a->kind == HW_ATOMIC) {
-        pair n = earlier(all);
-        out->alike = most(n) + 1;
-        out->first = zeros(n) & mask;
-    } else {
-        out->first = firsts(all) & mask;
-    }
+    pair n = earlier(all);
+    out->alike = most(n) + 1;
+    out->first = zeros(n) & mask;
     out->units = (uint32_t)__builtin_popcount(out->first);
     if (banks) {
         pair n_in = in_banks(d, out->first);
@@ -142,8 +120,8 @@ NEEDS static bool with_vectors(const hw_access *a, bool banks, quick *out)
         _mm512_storeu_si512(out->bank + 16, n_in.hi);
         return true;
     }
-    out->sectors = (uint32_t)__builtin_popcount(firsts(keys(d, SECTOR_SHIFT, mask)) & mask);
-    out->lines = (uint32_t)__builtin_popcount(firsts(keys(d, LINE_SHIFT, mask)) & mask);
+    out->sectors = (uint32_t)__builtin_popcount(zeros(earlier(keys(d, SECTOR_SHIFT, mask))) & mask);
+    out->lines = (uint32_t)__builtin_popcount(zeros(earlier(keys(d, LINE_SHIFT, mask))) & mask);
     return true;
 }
 

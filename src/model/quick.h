@@ -13,7 +13,7 @@ typedef struct quick {
     uint32_t units;    /* distinct addresses */
     uint32_t sectors;  /* distinct 32-byte sectors */
     uint32_t lines;    /* distinct 128-byte lines */
-    uint32_t alike;    /* atomics: lanes on the address that most lanes have */
+    uint32_t alike;    /* lanes on the address that most lanes have */
     uint32_t first;    /* mask of the lanes that are the first on their address */
     uint32_t bank[32]; /* those in each of 32 banks of 4 bytes */
     uint32_t crowd;    /* the most of them */

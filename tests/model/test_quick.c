@@ -56,8 +56,7 @@ static void random_accesses(void **unused)
         assert_int_equal(q.lines, r.lines);
         assert_int_equal(q.units * width, r.bytes_used);
         assert_int_equal(__builtin_popcount(q.first), q.units);
-        if (a.kind == HW_ATOMIC)
-            assert_int_equal(q.alike, alike(&a));
+        assert_int_equal(q.alike, alike(&a));
         hw_bank_result passes;
         hw_bank_access(d, &a, &passes);
         assert_true(hw_model_quick(&a, true, &b));
