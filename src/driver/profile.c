@@ -117,12 +117,20 @@ void hw_cu_profile_start(void)
         hw_cu_notice_diag("nothing is profiled", d);
 }
 
+/* By its name in the PTX, or without the mangling. */
+static bool wanted(const char *name)
+{
+    if (!profile.some_kernels || regexec(&profile.kernels, name, 0, NULL, 0) == 0)
+        return true;
+    hw_arena *a = hw_arena_new();
+    bool found = regexec(&profile.kernels, hw_model_short_name(a, name), 0, NULL, 0) == 0;
+    hw_arena_free(a);
+    return found;
+}
+
 const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l)
 {
-    const char *name = l->f->source.name;
-    if (!profile.model)
-        return NULL;
-    if (profile.some_kernels && regexec(&profile.kernels, name, 0, NULL, 0) != 0)
+    if (!profile.model || !wanted(l->f->source.name))
         return NULL;
     uint64_t n = atomic_fetch_add(&profile.matched, 1);
     if (n < profile.skip || (profile.most && n - profile.skip >= profile.most))
@@ -156,6 +164,7 @@ void hw_cu_profile_done(const hw_cu_launch *l, const hw_listener *listener, hw_s
         .dynamic_shared_bytes = l->dynamic,
         .static_shared_bytes = k->static_shared_bytes,
         .context = 1,
+        .ptx = hw_ptx_text(l->f->program->ptx),
         .status = status,
     };
     hw_model_launch_done(profile.model, &done);

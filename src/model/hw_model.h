@@ -85,6 +85,8 @@ typedef struct hw_model_launch {
  * it out (hw_exec_launch), right after; also for launches that never began. Everything is copied.
  */
 void hw_model_launch_done(hw_model *m, const hw_model_launch *l);
+/* "transpose<32>" of "_Z9transposeILi32EEvPfS0_"; in a. */
+const char *hw_model_short_name(hw_arena *a, const char *mangled);
 /* Write the profile file. complete: the program ended by itself. */
 hw_status hw_model_write(hw_model *m, const char *path, bool complete, hw_diag *d);
 

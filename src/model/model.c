@@ -65,21 +65,26 @@ static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *
     return newest;
 }
 
-/* Line `line` (from 1) of a text, without blanks at its ends. */
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Line `line` (from 1) of a text, without blanks at its ends; NULL: there is none. */
 static const char *line_of(hw_arena *a, hw_str text, uint32_t line)
 {
-    const char *at = text.ptr, *end = text.ptr + text.len;
-    for (uint32_t i = 1; at && at < end && i < line; i++) {
+    const char *at = line ? text.ptr : NULL, *end = text.ptr + text.len;
+    for (uint32_t i = 1; at && i < line; i++) {
         at = memchr(at, '\n', (size_t)(end - at));
         at = at ? at + 1 : NULL;
     }
-    if (!at || at >= end || line == 0)
+    if (!at)
         return NULL;
     const char *stop = memchr(at, '\n', (size_t)(end - at));
     stop = stop ? stop : end;
-    while (at < stop && (*at == ' ' || *at == '\t'))
+    while (at < stop && blank(*at))
         at++;
-    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\t' || stop[-1] == '\r'))
+    while (stop > at && blank(stop[-1]))
         stop--;
     return hw_arena_cstr(a, (hw_str){ at, (size_t)(stop - at) });
 }

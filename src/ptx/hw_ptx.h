@@ -85,6 +85,8 @@ hw_status hw_ptx_link(hw_arena *a, hw_ptx_unit *const *units, size_t n, hw_ptx_m
 /* Warp IR of one kernel and everything it reaches. Its symbols' external_id index variables. */
 hw_status hw_ptx_lower(hw_arena *a, const hw_ptx_module *m, uint32_t kernel, hw_wir_module **out,
                        hw_diag *d);
+/* The text that hw_wir_loc.ptx_line counts in; empty if the module is linked of several. Borrowed. */
+hw_str hw_ptx_text(const hw_ptx_module *m);
 /* Index of a kernel or variable by name; UINT32_MAX if absent. */
 uint32_t hw_ptx_find_kernel(const hw_ptx_module *m, const char *name);
 uint32_t hw_ptx_find_variable(const hw_ptx_module *m, const char *name);

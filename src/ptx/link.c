@@ -448,6 +448,11 @@ hw_status hw_ptx_link(hw_arena *a, hw_ptx_unit *const *units, size_t n, hw_ptx_m
     return s;
 }
 
+hw_str hw_ptx_text(const hw_ptx_module *m)
+{
+    return m->priv->nunits == 1 ? m->priv->units[0]->text : (hw_str){ NULL, 0 };
+}
+
 uint32_t hw_ptx_find_kernel(const hw_ptx_module *m, const char *name)
 {
     for (uint32_t i = 0; i < m->nkernels; i++)

@@ -50,7 +50,7 @@ lw_address lw_find_address(lw *l, const ptx_operand *o, ptx_space space)
     return a;
 }
 
-/* What volatile, relaxed, acquire, release and mmio mean for an access. */
+/* What volatile, relaxed, acquire, release, mmio and the cache operators mean for an access. */
 static void set_order(const lw *l, hw_wir_insn *i)
 {
     static const struct {
@@ -63,6 +63,8 @@ static void set_order(const lw *l, hw_wir_insn *i)
         { PTX_M_acquire, HW_I_VOLATILE | HW_I_ACQUIRE },
         { PTX_M_release, HW_I_VOLATILE | HW_I_RELEASE },
         { PTX_M_acq_rel, HW_I_VOLATILE | HW_I_ACQUIRE | HW_I_RELEASE },
+        { PTX_M_cg, HW_I_L2 },
+        { PTX_M_cv, HW_I_L2 },
     };
     for (size_t k = 0; k < HW_COUNTOF(orders); k++)
         if (lw_has(l, orders[k].mod))

@@ -164,6 +164,9 @@ static void kernel(const hw_page *p)
                   hw_html(a, p->k->short_name), hw_report_shape(a, p->k), hw_html(a, d->title),
                   hw_grouped(a, p->k->launches), p->k->launches == 1 ? "" : "es",
                   p->k->failed ? ", of which some ended badly" : "");
+    const char *beyond = hw_report_beyond(a, p->run, p->k, p->device);
+    if (beyond)
+        hw_out_printf(p->o, "<p>Beyond this device: %s</p>\n", hw_html(a, beyond));
     advice(p);
     hw_chart_memory(p);
     hw_chart_banks(p);

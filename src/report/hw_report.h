@@ -124,6 +124,10 @@ typedef struct hw_advice {
 size_t hw_report_advice(hw_arena *a, const hw_report_run *run, const hw_report_kernel *k,
                         uint32_t device, hw_advice out[HW_ADVICE_MAX]);
 
+/* What the kernel uses that the device does not have ("double precision, ..."), or NULL. */
+const char *hw_report_beyond(hw_arena *a, const hw_report_run *run, const hw_report_kernel *k,
+                             uint32_t device);
+
 /* ---- output ---- */
 typedef struct hw_out {
     hw_arena *arena;

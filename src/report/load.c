@@ -211,7 +211,7 @@ static void read_kernel(reader *r, const json_t *o, uint32_t index, hw_report_ke
         wrong(r, "a kernel has no name");
         return;
     }
-    k->short_name = hw_report_short_name(r->a, k->name);
+    k->short_name = hw_model_short_name(r->a, k->name);
     triple(r, o, "grid", k->grid);
     triple(r, o, "block", k->block);
     k->mixed = is_true(o, "mixed");

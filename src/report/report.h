@@ -6,8 +6,6 @@
 
 #include "hw_report.h"
 
-/* "transpose<32>" of "_Z9transposeILi32EEvPfS0_"; in a. */
-const char *hw_report_short_name(hw_arena *a, const char *mangled);
 /* into: sums of one of n equal launches that make up `of`. */
 void hw_report_sums_divide(hw_arena *a, const hw_report_run *run, hw_report_sums *into,
                            const hw_report_sums *of, uint64_t n);

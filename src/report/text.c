@@ -147,6 +147,10 @@ static void limiter(hw_out *o, const hw_report_run *run, const hw_report_kernel 
         else
             hw_out_printf(o, "the launch does not fit this device: %s\n",
                           hw_refusal_text(r.refusal));
+        const char *beyond = hw_report_beyond(o->arena, run, k, d);
+        if (beyond)
+            hw_out_printf(o, "    INF   %s: beyond this device: %s\n", run->devices[d]->name,
+                          beyond);
     }
     hw_out_printf(o, "\n");
 }

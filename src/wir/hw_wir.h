@@ -146,6 +146,7 @@ enum {
     HW_I_NEG_GUARD = 1 << 11, /* the guard is negated: @!p */
     HW_I_SPIN = 1 << 12,      /* set by the spin analysis */
     HW_I_NOFTZ_MEM = 1 << 13, /* atomics: FADD keeps denormals */
+    HW_I_L2 = 1 << 14,        /* loads: ld.cg, ld.cv; a device's L1 is not asked */
 };
 
 typedef struct hw_wir_val {

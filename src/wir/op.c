@@ -119,6 +119,7 @@ const hw_wir_word hw_wir_words[] = {
     { "xorsign", HW_FIELD_FLAG, HW_I_XORSIGN },   { "abs", HW_FIELD_FLAG, HW_I_MINMAX_ABS },
     { "nan_min", HW_FIELD_FLAG, HW_I_NAN_MIN },   { "spin", HW_FIELD_FLAG, HW_I_SPIN },
     { "noftz_mem", HW_FIELD_FLAG, HW_I_NOFTZ_MEM },
+    { "l2", HW_FIELD_FLAG, HW_I_L2 },
 };
 /* clang-format on */
 const size_t hw_wir_nwords = HW_COUNTOF(hw_wir_words);

@@ -111,8 +111,6 @@ def skipped(e):
         return 'no access'
     if '64-bit mode' in e['device']:
         return 'the bank mode is a setting of the device'
-    if 'uncached' in e['device']:
-        return 'the cache operators of loads (.cg) are not told apart yet'
     if e['input'].get('read_conflicts') == 'threads':
         return 'another reading of the rule'
     return None if wanted(e) else 'nothing that is counted'

@@ -86,10 +86,20 @@ def reduction(found):
     same(found, 'last_warp', {DIVERGENT: blocks // 2 * parting([]), BARRIERS: blocks // 2 * 8 * 4})
 
 
+def beyond(program):
+    """What a device lacks is said, and runs all the same."""
+    global bad
+    out = subprocess.run([HALFWARP, 'profile', '-d', 'geforce-8800-gtx', '-k', 'last_warp', program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    if 'beyond this device: operations between lanes' not in out:
+        bad += 1
+        print('shuffles on a GeForce 8800: %s' % out)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         transpose(profile(build(folder, 'transpose'), 'v100'))
         reduction(profile(build(folder, 'reduction_ladder'), 'v100'))
+        beyond(os.path.join(folder, 'reduction_ladder'))
         docs = subprocess.run([sys.executable, os.path.join(ROOT, 'tests/cli/console.py'), HALFWARP, os.path.join(ROOT, 'docs/profile.md')],
                               env=dict(os.environ, CONSOLE_PATH=folder), check=False)
     print('%d counters differ' % bad)
