@@ -56,6 +56,15 @@ static void say(asker *x, const char *rule, const hw_report_site *site, double c
     x->found[x->n++] = (hw_advice){ rule, text, cost, site };
 }
 
+/* A rule about the launch as a whole: its evidence is its cost, no share of the work. */
+static void say_launch(asker *x, const char *rule, double weight, const char *text)
+{
+    size_t before = x->n;
+    say(x, rule, NULL, weight, text);
+    if (x->n > before)
+        x->found[before].whole_launch = true;
+}
+
 static const char *where(const asker *x, const hw_report_site *s)
 {
     if (!x->lines || !s->place.file || !s->place.line)
@@ -246,7 +255,8 @@ static void advise_partial_warps(asker *x, const hw_report_site *none)
     if (!over)
         return;
     uint32_t slots = (threads + warp - 1) / warp * warp;
-    say(x, "partial_warps", NULL, 1 - (double)threads / slots,
+    say_launch(
+        x, "partial_warps", 1 - (double)threads / slots,
         hw_arena_printf(x->a,
                         "blocks of %u threads leave %u of %u lanes of the last %s idle; use a "
                         "multiple of %u threads",
@@ -275,7 +285,8 @@ static void advise_small_grid(asker *x, const hw_report_site *none)
     uint32_t sms = x->dev->compute.sm_count;
     if (blocks >= sms)
         return;
-    say(x, "small_grid", NULL, 0.5 * (1 - blocks / sms),
+    say_launch(
+        x, "small_grid", 0.5 * (1 - blocks / sms),
         hw_arena_printf(x->a,
                         "%s block%s leave %s of %u multiprocessors without work; use smaller "
                         "blocks or let each thread do less",
@@ -295,7 +306,8 @@ static void advise_occupancy(asker *x, const hw_report_site *none)
             best = &r.steps[i];
     if (!best)
         return;
-    say(x, "occupancy", NULL, 0.25 * (1 - r.result.occupancy),
+    say_launch(
+        x, "occupancy", 0.25 * (1 - r.result.occupancy),
         hw_arena_printf(x->a,
                         "%u of %u %s are resident (%.1f %% occupancy), limited by %s; %s %" PRIu64
                         " instead of %" PRIu64 " would make it %u",

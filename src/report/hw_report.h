@@ -119,6 +119,7 @@ typedef struct hw_advice {
     const char *rule, *text; /* name of advice.def; the sentence */
     double cost; /* share of the kernel's memory or issue work that is avoidable, 0..1 */
     const hw_report_site *site; /* or NULL */
+    bool whole_launch; /* about grid, block or occupancy: cost is a weight for the order only */
 } hw_advice;
 /* The most valuable first; returns how many. */
 size_t hw_report_advice(hw_arena *a, const hw_report_run *run, const hw_report_kernel *k,
