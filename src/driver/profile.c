@@ -135,6 +135,8 @@ const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l)
     uint64_t n = atomic_fetch_add(&profile.matched, 1);
     if (n < profile.skip || (profile.most && n - profile.skip >= profile.most))
         return NULL;
+    bool wide = l->f->module->ctx->shared_config == CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
+    hw_model_bank_width(profile.model, wide ? 8 : 0);
     return hw_model_listener(profile.model);
 }
 

@@ -69,6 +69,10 @@ void hw_model_free(hw_model *m);
 /* What exec is given for a launch; valid until the model is freed. */
 const hw_listener *hw_model_listener(hw_model *m);
 
+/* Launches that begin from now run with banks of so many bytes, where a device has both 4 and 8; 0:
+ * the device's default. */
+void hw_model_bank_width(hw_model *m, uint32_t bytes);
+
 typedef struct hw_model_launch {
     const char *kernel; /* as in the PTX (mangled) */
     uint32_t grid[3], block[3];

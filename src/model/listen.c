@@ -13,6 +13,7 @@ static void *begin(void *ctx, const hw_counters *c, uint32_t workers)
     l->arena = a;
     l->model = m;
     l->thread = pthread_self();
+    l->bank_width = m->bank_width;
     l->table = c->table;
     l->workers = workers;
     l->worker = HW_NEW_N(a, worker, workers);
@@ -48,7 +49,7 @@ static void hear(void *state, const hw_access_told *t)
     slot **cell = &w->cells[(size_t)t->site * HW_SITE_SPACES + t->space];
     if (!*cell)
         *cell = HW_NEW_N(w->arena, slot, l->model->n);
-    hw_model_rules(l->model, t, &l->table->sites[t->site], *cell);
+    hw_model_rules(l->model, l->bank_width, t, &l->table->sites[t->site], *cell);
     if (l->cache)
         hw_model_cache_access(l->cache, w->index, t, &l->table->sites[t->site]);
 }

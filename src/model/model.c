@@ -37,6 +37,11 @@ const hw_listener *hw_model_listener(hw_model *m)
     return &m->listener;
 }
 
+void hw_model_bank_width(hw_model *m, uint32_t bytes)
+{
+    m->bank_width = bytes;
+}
+
 /* ---- entries ---- */
 
 static bool same_shape(const entry *e, const hw_model_launch *i)

@@ -77,6 +77,7 @@ struct launch {
     sums sums;
     place_count *insts;
     slot **cells;
+    uint32_t bank_width;
     uint32_t grid[3], block[3], dynamic, fixed, local, registers;
     hw_status status;
     bool ended;
@@ -92,7 +93,8 @@ struct hw_model {
     hw_model_level level;
     const char *program;
     hw_listener listener;
-    launch *under_way; /* begun and not yet given to launch_done */
+    _Atomic uint32_t bank_width; /* of launches that begin now; 0: the device's */
+    launch *under_way;           /* begun and not yet given to launch_done */
     entry *first, *last;
     uint64_t next_id;
     uint32_t groups, ranges;
@@ -114,7 +116,8 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
 
 /* ---- rules.c ---- */
 /* An access of `times` equal ones by the rules of all devices, added to slots[0 .. devices - 1]. */
-void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s, slot *slots);
+void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told *t,
+                    const hw_site *s, slot *slots);
 
 /* ---- cache.c ---- */
 cache_sim *hw_model_cache_new(const hw_model *m, const hw_counters *c, uint32_t workers);

@@ -208,7 +208,8 @@ static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, 
     }
 }
 
-void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s, slot *slots)
+void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told *t,
+                    const hw_site *s, slot *slots)
 {
     uint64_t moved[HW_WARP_LANES];
     if (t->space >= HW_SITE_SPACES || !rules[t->space] || t->lanes == 0)
@@ -218,7 +219,8 @@ void hw_model_rules(const hw_model *m, const hw_access_told *t, const hw_site *s
                     .lanes = HW_WARP_LANES,
                     .width = s->bytes < WIDTH_MOST ? s->bytes : WIDTH_MOST,
                     .kind = kinds[s->kind & 3],
-                    .bypass_l1 = s->bypass_l1 };
+                    .bypass_l1 = s->bypass_l1,
+                    .bank_width = bank_width };
     see_stride(&a, slots);
     one(m, t, &a, slots, true);
     for (uint32_t done = WIDTH_MOST; done < s->bytes; done += WIDTH_MOST) {

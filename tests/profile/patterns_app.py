@@ -2,7 +2,8 @@
 """A program for the profiler: one launch for each access pattern of a JSON file, through the driver API.
 
 patterns_app.py FILE. A pattern is {"space", "op", "size", "address": [32 byte addresses, null: the lane is inactive],
-"grid": blocks, "block": threads, "repeat": accesses}. Offsets come from another space than the one that is looked at."""
+"grid": blocks, "block": threads, "repeat": accesses,
+"banks": 8 for banks of eight bytes}. Offsets come from another space than the one that is looked at."""
 import ctypes
 import json
 import sys
@@ -81,6 +82,8 @@ def main():
     call('cuMemAlloc_v2', ctypes.byref(data), ctypes.c_size_t(1 << 20))
     call('cuMemAlloc_v2', ctypes.byref(result), ctypes.c_size_t(64))
     for p in patterns:
+        call('cuCtxSynchronize')
+        call('cuCtxSetSharedMemConfig', 2 if p.get('banks') == 8 else 1)
         offsets = (ctypes.c_int32 * 32)(*[-1 if a is None else a for a in p['address']])
         symbol = b'where_g' if p['space'] == 'constant' else b'where_c'
         call('cuModuleGetGlobal_v2', ctypes.byref(where), ctypes.byref(size), module, ctypes.c_char_p(symbol))
