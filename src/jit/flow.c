@@ -157,6 +157,18 @@ static void wait_at(hw_gen *g, uint32_t t, hw_lv m)
         set(g, g->pend[t], b_or(g, get(g, g->pend[t]), m));
 }
 
+/* Lanes are about to part where nobody waits. Said in code, it ends the data flow of all pending
+ * masks here: else each of them is carried through every join before. */
+static void nobody_waits(hw_gen *g)
+{
+    if ((g->an->divergent[g->block] && g->version != GEN_FULL) || g->rotate ||
+        g->an->nblocks > MOST_BLOCKS_FOR_VALUES)
+        return;
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        if (g->pend[b])
+            set(g, g->pend[b], hwg_k(g->i32, 0));
+}
+
 /* All lanes that run go to t and nobody waits elsewhere. */
 static void enter(hw_gen *g, uint32_t t)
 {
@@ -164,6 +176,8 @@ static void enter(hw_gen *g, uint32_t t)
         LLVMBuildBr(g->b, g->body[GEN_FULL][t]);
         return;
     }
+    if (g->an->divergent[t])
+        nobody_waits(g);
     set(g, g->mask_slot, g->mask);
     LLVMBuildBr(g->b, g->body[GEN_MASKED][t]);
 }
@@ -235,6 +249,8 @@ static void end_some(hw_gen *g, uint32_t t, hw_lv stay)
     set(g, g->live, stay);
     LLVMBuildCondBr(g->b, nonzero(g, stay), some, g->done);
     hwg_at(g, some);
+    if (g->an->divergent[t])
+        nobody_waits(g);
     set(g, g->mask_slot, stay);
     LLVMBuildBr(g->b, g->body[GEN_MASKED][t]);
 }
@@ -248,6 +264,7 @@ static void part(hw_gen *g, uint32_t t, uint32_t f, hw_lv yes)
     } else if (!g->an->divergent[g->block] && hwg_is_exit(g, f) && !hwg_is_exit(g, t)) {
         end_some(g, t, yes);
     } else {
+        nobody_waits(g);
         wait_at(g, t, yes);
         wait_at(g, f, no);
         dispatch(g);
@@ -315,6 +332,7 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
         hwg_unlikely(g, nonzero(g, b_and(g, out, g->mask)), bad, good);
         hwg_at(g, good);
         hwg_count_parting_by(g, v);
+        nobody_waits(g);
         for (uint32_t i = 0; i < w->ntargets; i++) {
             hw_lv m = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, hwg_klike(v, i)));
             wait_at(g, w->targets[i], b_and(g, m, g->mask));
@@ -399,8 +417,6 @@ void hwg_terminator(hw_gen *g, const hw_wir_insn *in)
 
 /* ---- checks ---- */
 
-enum { FLOW_NONE = 0xfffffffe, FLOW_MIXED = 0xffffffff };
-
 /* The block where every lane that waits while b runs will be, once it is reached. */
 static uint32_t meeting(const hw_gen *g, uint32_t b)
 {
@@ -410,9 +426,43 @@ static uint32_t meeting(const hw_gen *g, uint32_t b)
     return b;
 }
 
-static uint32_t merge(uint32_t a, uint32_t b)
+/* Does control go on to a check after b? Not where, with nobody waiting, lanes only end (end_some). */
+static bool goes_to_checks(const hw_gen *g, uint32_t b)
 {
-    return a == FLOW_NONE ? b : b == FLOW_NONE || a == b ? a : FLOW_MIXED;
+    const uint32_t *t = g->f->blocks.ptr[b].targets;
+    unsigned op = terminator(g, b)->op;
+    bool one_ends = op == HW_W_CBR && hwg_is_exit(g, t[0]) != hwg_is_exit(g, t[1]);
+    bool ends = op == HW_W_EXIT || op == HW_W_RET || one_ends;
+    return parts_lanes(g, b) && (g->an->divergent[b] || !ends);
+}
+
+/* The blocks where the lanes meet that earlier blocks have parted: flows into a check. */
+typedef HW_VEC(uint32_t) flows;
+
+static void add_flow(hw_gen *g, flows *f, uint32_t from)
+{
+    uint32_t m = meeting(g, from);
+    if (m != UINT32_MAX && g->an->position[m] <= g->an->position[from])
+        m = UINT32_MAX; /* they meet in an earlier block: control may come by anywhere */
+    for (size_t i = 0; i < f->len; i++)
+        if (f->ptr[i] == m)
+            return;
+    hw_vec_push(g->arena, f, m);
+}
+
+/* Do all flows into the check at a position meet at its block? Those that met before are dropped. */
+static bool all_meet_at(const hw_gen *g, flows *f, uint32_t position)
+{
+    size_t kept = 0, here = 0;
+    for (size_t i = 0; i < f->len; i++) {
+        uint32_t m = f->ptr[i];
+        if (m != UINT32_MAX && g->an->position[m] < position)
+            continue;
+        here += m == g->an->order[position];
+        f->ptr[kept++] = m;
+    }
+    f->len = kept;
+    return kept && here == kept;
 }
 
 /* Let the lanes waiting at b run; in FULL code if they are all. */
@@ -461,15 +511,16 @@ static hw_lv may_run(hw_gen *g, uint32_t b)
 
 static void checks(hw_gen *g)
 {
-    uint32_t n = g->norder, flow = FLOW_NONE;
+    uint32_t n = g->norder;
+    flows f = { 0 };
     for (uint32_t k = 0; k < n; k++) {
         uint32_t b = g->an->order[k];
-        if (k && parts_lanes(g, g->an->order[k - 1]))
-            flow = merge(flow, meeting(g, g->an->order[k - 1]));
+        if (k && goes_to_checks(g, g->an->order[k - 1]))
+            add_flow(g, &f, g->an->order[k - 1]);
         hwg_at(g, g->check[k]);
-        if (!g->an->divergent[b] && flow == b && !g->rotate) {
+        bool all = all_meet_at(g, &f, k);
+        if (!g->an->divergent[b] && all && !g->rotate) {
             surely(g, b);
-            flow = FLOW_NONE;
         } else if (g->pend[b]) {
             LLVMBuildCondBr(g->b, may_run(g, b), take_label(g, b), g->check[k + 1]);
         } else {

@@ -171,6 +171,13 @@ static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
         skip(g, l, elem);
 }
 
+/* The same, for the masks, whose places do not depend on it. */
+static bool mask_may_be_set(const hw_gen *g, uint32_t b, uint32_t block, uint32_t ran)
+{
+    const uint64_t *waiting = g->an->waiting[block];
+    return may_be_waiting(g, b, block, ran) && (g->rotate || g->fast || (waiting && hw_bit(waiting, b)));
+}
+
 static void move_masks(hw_gen *g, layout *l, uint32_t block)
 {
     if (!l->canonical && !g->an->divergent[block])
@@ -178,7 +185,7 @@ static void move_masks(hw_gen *g, layout *l, uint32_t block)
     move(g, l, g->mask_slot);
     uint32_t ran = ran_before(g, block);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
-        if (may_be_waiting(g, b, block, ran))
+        if (mask_may_be_set(g, b, block, ran))
             move_as(g, l, g->pend[b], g->i32);
         else if (l->canonical && l->what == SAVE)
             hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);

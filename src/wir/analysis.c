@@ -210,6 +210,7 @@ static void find_divergence(analysis *n)
         hw_wir_find_spins(n);
     }
     hw_wir_finish_shapes(n);
+    hw_wir_publish_waits(n);
 }
 
 static bool sane(const hw_variant *v)

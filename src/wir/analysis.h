@@ -74,6 +74,7 @@ void hw_wir_make_varying(analysis *n, uint32_t reg);
 void hw_wir_finish_shapes(analysis *n);
 void hw_wir_find_single(analysis *n);
 void hw_wir_find_waits(analysis *n);
+void hw_wir_publish_waits(analysis *n);
 bool hw_wir_find_blends(analysis *n); /* true: a new one was found */
 void hw_wir_find_spins(analysis *n);
 

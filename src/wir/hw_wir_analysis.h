@@ -63,6 +63,8 @@ typedef struct hw_wir_analysis {
     bool
         *divergent_branch; /* per block: its terminator can send lanes of one warp different ways */
     bool *divergent;       /* per block: may run with only some of the warp's live lanes */
+    /* Per block: the blocks where lanes may wait while it runs (a bit a block). NULL: nobody waits. */
+    uint64_t **waiting;
     /* Per instruction (first_insn[block] + i): its results must be merged under the executing mask
      * (and the guard) because lanes not executing may still need the old value; all results are
      * VARYING then. Where it is not set: write all lanes freely, but a guarded instruction with a

@@ -216,6 +216,32 @@ void hw_wir_find_waits(analysis *n)
         n->out->divergent[b] = w->wanted[b] != NULL;
 }
 
+/* ---- for code generation ---- */
+
+static void waits_at(analysis *n, uint32_t run, uint32_t wait)
+{
+    uint64_t **set = &n->out->waiting[run];
+    if (!*set)
+        *set = HW_NEW_N(n->arena, uint64_t, n->nblocks / 64 + 1);
+    if (wait < n->nblocks)
+        set_bit(*set, wait);
+}
+
+void hw_wir_publish_waits(analysis *n)
+{
+    const struct waits *w = n->waits;
+    n->out->waiting = HW_NEW_N(n->arena, uint64_t *, n->nblocks + 1);
+    for (uint32_t b = 0; b < n->nblocks && w->gave_up; b++)
+        for (uint32_t k = 0; k < n->nblocks && w->wanted[b]; k++)
+            waits_at(n, b, k);
+    for (size_t k = 0; k < w->pairs.len && !w->gave_up; k++) {
+        pair p = w->pairs.ptr[k];
+        waits_at(n, p.run, p.wait);
+        if (w->any_order && p.wait < n->nblocks)
+            waits_at(n, p.wait, p.run);
+    }
+}
+
 /* ---- blends ---- */
 
 static bool wanted(const analysis *n, const hw_wir_insn *i, const uint64_t *set)
