@@ -51,13 +51,31 @@ static bool same_shape(const entry *e, const hw_model_launch *i)
            e->info.dynamic_shared_bytes == i->dynamic_shared_bytes;
 }
 
+/* Whether two tables are of the same code: the same instructions at the same places. A program may
+ * load a module again and again. */
+static bool same_code(const hw_count_table *a, const hw_count_table *b)
+{
+    if (a == b)
+        return true;
+    if (!a || !b || a->n_insts != b->n_insts || a->n_sites != b->n_sites ||
+        a->n_places != b->n_places || a->n_branches != b->n_branches)
+        return false;
+    for (uint32_t i = 0; i < a->n_insts; i++) {
+        const hw_count_inst *x = &a->insts[i], *y = &b->insts[i];
+        if (x->cls != y->cls || x->place != y->place || x->site != y->site ||
+            a->places[x->place].ptx_line != b->places[y->place].ptx_line)
+            return false;
+    }
+    return true;
+}
+
 /* The entry of a launch: its own shape's, or when a kernel has had too many, the newest, mixed. */
 static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *table)
 {
     entry *newest = NULL;
     unsigned shapes = 0;
     for (entry *e = m->first; e; e = e->next) {
-        if (e->table != table || strcmp(e->info.kernel, i->kernel) != 0)
+        if (strcmp(e->info.kernel, i->kernel) != 0 || !same_code(e->table, table))
             continue;
         if (same_shape(e, i) && !e->mixed)
             return e;

@@ -177,10 +177,8 @@ static void see_stride(const hw_access *a, slot *s)
 typedef void rule(const hw_device *d, const hw_access *a, const quick *q, slot *s, uint64_t times);
 
 static rule *const rules[HW_SITE_SPACES] = {
-    [HW_SITE_GLOBAL] = global_access,
-    [HW_SITE_SHARED] = shared_access,
-    [HW_SITE_LOCAL] = global_access,
-    [HW_SITE_CONST] = constant_access,
+#define PART(space, function, sentence) [HW_SITE_##space] = function,
+#include "parts.def"
 };
 
 static const hw_access_kind kinds[] = {

@@ -101,6 +101,7 @@ static void rig_down(rig *r)
 typedef struct made {
     uint32_t warps, workers, stride, grid, base, more; /* more: lanes predicated on */
     hw_status status;
+    const hw_count_table *table; /* NULL: the one above */
 } made;
 
 static void run_launch(rig *r, made m)
@@ -108,7 +109,7 @@ static void run_launch(rig *r, made m)
     const hw_listener *l = hw_model_listener(r->model);
     hw_block_count count = { m.warps, (uint64_t)m.warps * 32 };
     uint64_t guard = (uint64_t)m.warps * 24 + m.more, divergent = m.warps / 2;
-    hw_counters c = { .table = &table,
+    hw_counters c = { .table = m.table ? m.table : &table,
                       .blocks = &count,
                       .guard_lanes = &guard,
                       .divergent = &divergent,
@@ -295,6 +296,24 @@ static void test_equal_launches(void **state)
     rig_down(&r);
 }
 
+/* A module that is loaded again is the same kernel; other code under its name is another. */
+static void test_same_code(void **state)
+{
+    (void)state;
+    rig r;
+    hw_count_table again = table, other = table;
+    other.n_insts = 3;
+    rig_up(&r, h100);
+    const hw_count_table *tables[] = { &table, &again, &other };
+    for (int i = 0; i < 3; i++)
+        run_launch(&r,
+                   (made){ .warps = 4, .workers = 1, .stride = 1, .grid = 4, .table = tables[i] });
+    hw_report_run *run = rig_read(&r);
+    assert_int_equal(run->n_kernels, 2);
+    assert_int_equal(run->kernels[0].launches, 2);
+    rig_down(&r);
+}
+
 static void test_failed(void **state)
 {
     (void)state;
@@ -355,8 +374,8 @@ int main(void)
         cmocka_unit_test(test_counts),         cmocka_unit_test(test_advice),
         cmocka_unit_test(test_nothing_to_say), cmocka_unit_test(test_devices),
         cmocka_unit_test(test_workers),        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_equal_launches), cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_equal_launches), cmocka_unit_test(test_same_code),
+        cmocka_unit_test(test_failed),         cmocka_unit_test(test_broken_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
