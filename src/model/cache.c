@@ -42,7 +42,7 @@ static void cache_empty(cache *c)
         memset(c->lines, 0, (size_t)c->sets * c->ways * sizeof(line));
 }
 
-typedef enum { LOOK, READ, WRITE } touch_kind; /* LOOK: bring nothing in */
+typedef enum { READ, WRITE } touch_kind;
 
 /* Whether the sector was there; *lost: dirty sectors that had to be written back. */
 static bool touch(cache *c, uint64_t address, touch_kind kind, uint64_t *lost)
@@ -56,14 +56,12 @@ static bool touch(cache *c, uint64_t address, touch_kind kind, uint64_t *lost)
         if (l->used && l->tag == tag) {
             bool hit = (l->sectors & bit) != 0;
             l->used = c->clock;
-            l->sectors |= kind == LOOK ? 0 : bit;
+            l->sectors |= bit;
             l->dirty |= kind == WRITE ? bit : 0;
             return hit;
         }
         oldest = l->used < oldest->used ? l : oldest;
     }
-    if (kind == LOOK)
-        return false;
     *lost += (uint64_t)__builtin_popcount(oldest->dirty) * (c->sector / SECTOR);
     *oldest = (line){ tag, c->clock, bit, kind == WRITE ? bit : 0 };
     return false;
@@ -223,31 +221,38 @@ static cache *first_cache(const asked *k, hw_site_space space)
     return cached && !k->site->bypass_l1 && k->level->data.lines ? &k->level->data : NULL;
 }
 
-static void sector_access(const asked *k, cache *c, uint64_t address)
+/* What a miss brings in: the whole sector of the cache, in 32-byte sectors. */
+static void fetch(const asked *k, const cache *c, uint64_t address)
 {
-    uint64_t none = 0;
-    bool load = k->access->kind == HW_LOAD, texture = c == &k->level->readonly;
-    if (c && load) {
-        bool hit = touch(c, address, READ, &none);
-        k->count[texture ? HW_CACHE_texture_sectors : HW_CACHE_l1_sectors]++;
-        k->count[texture ? HW_CACHE_texture_hits : HW_CACHE_l1_hits] += hit;
-        if (hit)
-            return;
-    } else if (c) {
-        touch(c, address, LOOK, &none); /* written through: there or not, the L2 gets it */
-    }
-    to_level2(k->tape, k->block, address, !load);
+    uint64_t from = address / c->sector * c->sector;
+    for (uint32_t at = 0; at < c->sector; at += SECTOR)
+        to_level2(k->tape, k->block, from + at, false);
+}
+
+static void look_up(const asked *k, cache *c, uint64_t address)
+{
+    uint64_t none = 0, n = c->sector / SECTOR;
+    bool texture = c == &k->level->readonly, hit = touch(c, address, READ, &none);
+    k->count[texture ? HW_CACHE_texture_sectors : HW_CACHE_l1_sectors] += n;
+    k->count[texture ? HW_CACHE_texture_hits : HW_CACHE_l1_hits] += hit ? n : 0;
+    if (!hit)
+        fetch(k, c, address);
 }
 
 static void global_access(const asked *k, hw_site_space space)
 {
     hw_transaction list[HW_TRANSACTIONS_MAX];
     hw_coalesce_result r;
-    cache *c = first_cache(k, space);
+    bool load = k->access->kind == HW_LOAD;
+    cache *c = load ? first_cache(k, space) : NULL; /* stores go through */
     hw_coalesce_access(k->dev, k->access, &r, list);
     for (uint32_t i = 0; i < r.transactions && i < HW_TRANSACTIONS_MAX; i++)
-        for (uint32_t at = 0; at < list[i].bytes; at += SECTOR)
-            sector_access(k, c, list[i].address + at);
+        for (uint32_t at = 0; at < list[i].bytes; at += c ? c->sector : SECTOR) {
+            if (c)
+                look_up(k, c, list[i].address + at);
+            else
+                to_level2(k->tape, k->block, list[i].address + at, !load);
+        }
 }
 
 static void constant_access(const asked *k)
@@ -265,7 +270,9 @@ static void constant_access(const asked *k)
         bool hit = k->level->constant.lines && touch(&k->level->constant, word * 4, READ, &none);
         k->count[HW_CACHE_constant_lookups]++;
         k->count[HW_CACHE_constant_hits] += hit;
-        if (!hit)
+        if (!hit && k->level->constant.lines)
+            fetch(k, &k->level->constant, word * 4);
+        else if (!hit)
             to_level2(k->tape, k->block, word * 4, false);
     }
 }
@@ -352,7 +359,7 @@ static void level2_access(cache *c, uint64_t packed, uint64_t *count)
     bool hit = touch(c, packed & ~UINT64_C(1), write ? WRITE : READ, &lost);
     count[write ? HW_CACHE_l2_writes : HW_CACHE_l2_reads]++;
     count[write ? HW_CACHE_l2_write_hits : HW_CACHE_l2_read_hits] += hit;
-    count[HW_CACHE_dram_reads] += !hit && !write;
+    count[HW_CACHE_dram_reads] += hit || write ? 0 : c->sector / SECTOR;
     count[HW_CACHE_dram_writes] += lost;
 }
 

@@ -90,6 +90,23 @@ def values(folder):
                 same('%s on %s: %s' % (name, device, metric), float(found[number, device, metric]), value)
 
 
+def caches(folder):
+    """Ten times the same aligned 128 bytes, after 32 words of constant memory. First-level caches keep them after the first
+    access; constant lines of 64 bytes are fetched twice; without caches every transaction goes to device memory."""
+    path = os.path.join(folder, 'caches.json')
+    with open(path, 'w', encoding='utf-8') as f:
+        json.dump([pattern('global', strided(1), repeat=10)], f)
+    metrics = ['tex_cache_hit_rate', 'hw__constant_hit_rate', 'l2_tex_read_transactions', 'dram_read_transactions']
+    devices = ['h100', 'v100', 'gtx-480', 'geforce-8800-gtx']
+    out = run(['--caches', '--csv', '--metrics', ','.join(metrics), '-d', ','.join(devices)], app(folder)[:-1] + [path]).stdout
+    values_ = [float(r['Metric Value'].replace('n/a', '-1')) for r in csv.DictReader(io.StringIO(out))]
+    constant = 100 * 30 / 32
+    want = {'h100': [90, constant, 8, 8], 'v100': [90, constant, 8, 8], 'gtx-480': [90, constant, 8, 8],
+            'geforce-8800-gtx': [-1, constant, 0, 44]}
+    for i, device in enumerate(devices):
+        same('caches of ' + device, values_[4 * i:4 * i + 4], want[device])
+
+
 def determinism(folder):
     """The same file for each run and any number of workers, simulated caches included."""
     texts = []
@@ -146,6 +163,7 @@ def endings(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         values(folder)
+        caches(folder)
         reports(determinism(folder))
         endings(folder)
     print('%d cases, %d differ' % (len(CASES), bad))
