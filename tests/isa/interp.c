@@ -342,11 +342,18 @@ static bool help(frame *f, const hw_wir_insn *i, unsigned l, const u128 *s)
     return true;
 }
 
+static bool moves(const hw_wir_insn *i)
+{
+    return i->op == HW_W_LOAD || i->op == HW_W_STORE || i->op == HW_W_ATOM || i->op == HW_W_RED;
+}
+
 static bool lane_op(interp *x, frame *f, const hw_wir_insn *i, unsigned l)
 {
     u128 s[16], d = 0;
     for (unsigned k = 0; k < i->nsrc && k < 16; k++)
         s[k] = value(f, i->src[k], l);
+    if (x->low_at && moves(i) && i->space != HW_SPACE_PARAM)
+        x->low_at[i->loc] += (uint8_t)((uint64_t)s[0] + i->imm);
     unsigned bits = hw_wir_bits(i->type);
     switch (i->op) {
     case HW_W_LOAD:
@@ -465,9 +472,13 @@ static bool step(interp *x, frame *f, uint32_t act, unsigned depth)
     unsigned first = (unsigned)__builtin_ctz(act);
     const hw_wir_block *b = &f->f->blocks.ptr[f->at[first]];
     const hw_wir_insn *i = &b->insns.ptr[f->in[first]];
+    if (x->active_at)
+        x->active_at[i->loc] += (unsigned)__builtin_popcount(act);
     if (hw_wir_ops[i->op].flags & HW_WF_T)
         return terminate(x, f, b, i, act);
     uint32_t on = guarded(f, i, act);
+    if (x->acting_at)
+        x->acting_at[i->loc] += (unsigned)__builtin_popcount(on);
     if (hw_wir_ops[i->op].flags & HW_WF_X) {
         if (on)
             across(f, i, on);

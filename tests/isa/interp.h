@@ -18,6 +18,8 @@ typedef struct interp {
     uint32_t lanes;       /* that exist */
     uint32_t ctaid[3], nctaid[3], ntid[3], warp;
     const char *failed; /* what it could not do, or NULL */
+    /* Counts by place, or NULL: active lanes, those that act, low bytes of their addresses. */
+    uint64_t *active_at, *acting_at, *low_at;
 } interp;
 
 /* Run the kernel to its end. False: see failed. */

@@ -539,9 +539,117 @@ static void fault(hw_frame *f, uint32_t status, uint32_t loc)
     longjmp(out, 1);
 }
 
-static const hw_callbacks callbacks = { .bad_address = bad_address,
-                                        .fault = fault,
-                                        .helpers = hw_jit_helpers };
+/* ---- counting: what code counts, and the interpreter, by place ---- */
+
+enum { PLACES = 4096 };
+typedef struct counts {
+    uint64_t active[PLACES], acting[PLACES], low[PLACES], moved[PLACES]; /* moved: lanes of sites */
+} counts;
+static counts ours, theirs;
+static uint16_t op_at[PLACES];
+static const hw_code *running;
+
+static int64_t or_0(const int64_t *x, unsigned l)
+{
+    return x ? x[l] : 0;
+}
+
+static void tell(const hw_site *s, uint32_t lanes, const uint64_t *addresses, uint64_t times)
+{
+    for (uint32_t l = 0; l < 32; l++)
+        if (lanes >> l & 1) {
+            ours.low[s->place] += times * (uint8_t)(addresses[l] + (uint64_t)s->add);
+            ours.moved[s->place] += times;
+        }
+}
+
+/* As exec does: the first pattern that is told is counted from then on. */
+static void remember(const hw_site *s, uint64_t *first, const uint64_t *a)
+{
+    uint64_t *flag = first - (s->known == HW_SITE_STRIDE ? 2 : 33);
+    bool empty = true;
+    for (uint32_t c = 0; c < 256u >> s->shift; c++)
+        empty &= first[c] == 0;
+    if (*flag || !empty)
+        return;
+    *flag = 1;
+    for (int l = 0; l < 32; l++) {
+        int64_t scale = or_0(s->scale, (unsigned)l), d = (int64_t)(a[l] - a[0]);
+        if (s->known == HW_SITE_SEEN)
+            first[l - 32] = (uint64_t)d;
+        else if (scale)
+            first[-1] = (uint64_t)((d - or_0(s->offset, (unsigned)l)) / scale);
+    }
+}
+
+static void listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
+{
+    const hw_site *all = running->count->sites, *s = &all[site];
+    if (s->first != HW_NO_INDEX && s->known != HW_SITE_FIXED && lanes == UINT32_MAX)
+        remember(s, f->counters + s->first, addresses);
+    for (uint32_t i = site; i != HW_NO_INDEX; i = all[i].next)
+        tell(&all[i], lanes, addresses, 1);
+}
+
+static void add_site(const hw_site *s, const uint64_t *x)
+{
+    uint64_t address[32];
+    const uint64_t *first = x + s->first;
+    for (uint32_t c = 0; s->first != HW_NO_INDEX && c < 256u >> s->shift; c++) {
+        for (int l = 0; l < 32; l++) {
+            uint64_t r = s->known == HW_SITE_STRIDE ? first[-1] : 0;
+            address[l] = (uint64_t)c << s->shift;
+            address[l] += s->known == HW_SITE_SEEN ? first[l - 32]
+                                                   : (uint64_t)or_0(s->offset, (unsigned)l) +
+                                                         (uint64_t)or_0(s->scale, (unsigned)l) * r;
+        }
+        if (first[c])
+            tell(s, UINT32_MAX, address, first[c]);
+    }
+}
+
+static void add_counts(const hw_code *c, const uint64_t *x)
+{
+    const hw_count_table *t = c->count;
+    for (uint32_t i = 0; i < t->n_insts; i++) {
+        const hw_count_inst *in = &t->insts[i];
+        uint64_t lanes = x[t->full + in->block] * 32 + x[t->part + 2 * in->block + 1];
+        ours.active[in->place] += lanes;
+        ours.acting[in->place] += in->guard == HW_NO_INDEX ? lanes : x[t->guards + in->guard];
+    }
+    for (uint32_t i = 0; i < t->n_sites; i++)
+        add_site(&t->sites[i], x);
+}
+
+/* Ends are counted at the branches that lead to them. */
+static uint64_t seen_lanes, seen_moved;
+static bool same_counts(void)
+{
+    for (uint32_t p = 1; p < PLACES; p++) {
+        seen_lanes += ours.active[p];
+        seen_moved += ours.moved[p];
+    }
+    for (uint32_t p = 1; p < PLACES; p++) {
+        bool ends = hw_wir_ops[op_at[p]].flags & HW_WF_T, branch = op_at[p] == HW_W_CBR;
+        bool same = (ends && !branch) || ours.active[p] == theirs.active[p];
+        same &= ends || ours.acting[p] == theirs.acting[p];
+        same &= ours.low[p] == theirs.low[p];
+        same &= !ours.moved[p] || ours.moved[p] == theirs.acting[p];
+        if (same)
+            continue;
+        printf("place %u, %s: active %llu acting %llu low %llu, reference %llu %llu %llu\n", p,
+               hw_wir_ops[op_at[p]].name, (unsigned long long)ours.active[p],
+               (unsigned long long)ours.acting[p], (unsigned long long)ours.low[p],
+               (unsigned long long)theirs.active[p], (unsigned long long)theirs.acting[p],
+               (unsigned long long)theirs.low[p]);
+        return false;
+    }
+    return true;
+}
+
+static const hw_callbacks callbacks = {
+    .bad_address = bad_address, .fault = fault, .helpers = hw_jit_helpers, .listen = listen
+};
 
 static uint8_t *out_at(world *w)
 {
@@ -618,8 +726,24 @@ static void fill(world *w, hw_frame *f, uint32_t warp, uint32_t (*tid)[32])
 
 typedef struct subject {
     uint64_t seed;
-    bool flat, whole;
+    bool flat, whole, counted;
 } subject;
+
+/* A place of its own for each instruction. */
+static void give_places(hw_wir_module *m)
+{
+    hw_wir_function *f = &m->functions.ptr[0];
+    while (m->locs.len < 1)
+        hw_vec_push(m->arena, &m->locs, (hw_wir_loc){ .line = 0 });
+    for (size_t b = 0; b < f->blocks.len; b++)
+        for (size_t i = 0; i < f->blocks.ptr[b].insns.len; i++) {
+            uint32_t at = (uint32_t)m->locs.len;
+            HW_CHECK(at < PLACES);
+            hw_vec_push(m->arena, &m->locs, (hw_wir_loc){ .ptx_line = at });
+            f->blocks.ptr[b].insns.ptr[i].loc = at;
+            op_at[at] = f->blocks.ptr[b].insns.ptr[i].op;
+        }
+}
 
 static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
 {
@@ -628,6 +752,8 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
     rng = s->seed;
     *m = make(a, s->flat, s->whole);
     rng = keep;
+    if (s->counted)
+        give_places(*m);
     return hw_wir_verify(*m, d);
 }
 
@@ -652,25 +778,41 @@ static bool run_code(hw_jit *j, subject *s, world *w)
     hw_variant slow = w->v;
     slow.no_shapes = true;
     const hw_code *code = compile(j, s, &w->v);
+    const hw_code *volatile fell = NULL;
+    uint64_t *counters[2] = { 0 };
     if (!code || setjmp(out))
         return false;
+    if (s->counted)
+        counters[0] = calloc(code->count->n_counters + 1, 8);
     for (uint32_t warp = 0; warp * 32 < w->threads; warp++) {
         hw_frame f = { 0 };
         const hw_code *now = code;
         fill(w, &f, warp, tid);
         f.save = aligned_alloc(64, 1 << 20);
+        f.counters = counters[0];
+        running = now;
         for (uint32_t r = now->run(&f); r != HW_WARP_DONE; r = now->run(&f)) {
             if (r == HW_WARP_DEOPT) {
                 deopts++;
                 now = compile(j, s, &slow);
                 if (!now)
                     return false;
+                running = fell = now;
+                if (s->counted && !counters[1])
+                    counters[1] = calloc(now->count->n_counters + 1, 8);
+                f.counters = counters[1];
             } else {
                 suspensions++;
             }
         }
         free(f.save);
     }
+    if (s->counted)
+        add_counts(code, counters[0]);
+    if (s->counted && fell)
+        add_counts(fell, counters[1]);
+    free(counters[0]);
+    free(counters[1]);
     return true;
 }
 
@@ -703,6 +845,11 @@ static bool run_reference(subject *s, world *w)
                      .lanes = left >= 32 ? UINT32_MAX : (1u << left) - 1,
                      .nctaid = { 1, 1, 1 },
                      .warp = warp };
+        if (s->counted) {
+            x.active_at = theirs.active;
+            x.acting_at = theirs.acting;
+            x.low_at = theirs.low;
+        }
         memcpy(x.ntid, w->v.block, sizeof x.ntid);
         ok = interp_run(&x);
         if (!ok)
@@ -717,7 +864,10 @@ static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
     rng = seed;
     for (int i = 0; i < 8; i++)
         rnd();
-    uint8_t *ours = malloc(w->bytes);
+    uint8_t *left = malloc(w->bytes);
+    memset(&ours, 0, sizeof ours);
+    memset(&theirs, 0, sizeof theirs);
+    memset(op_at, 0, sizeof op_at);
     w->v.tier = tier;
     choose_shape(w);
     new_world(w, seed);
@@ -726,16 +876,19 @@ static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
     s.seed = rnd();
     s.flat = w->v.block[1] * w->v.block[2] == 1;
     s.whole = w->threads % 32 == 0;
+    s.counted = seed & 1;
+    w->v.listeners = s.counted ? HW_LISTEN_COUNT | (seed & 2 ? HW_LISTEN_ACCESS : 0) : 0;
     bool ok = run_code(j, &s, w);
-    memcpy(ours, w->memory, w->bytes);
+    memcpy(left, w->memory, w->bytes);
     new_world(w, seed);
     ok = ok && run_reference(&s, w);
     for (size_t i = 0; ok && i < w->bytes; i++)
-        if (ours[i] != w->memory[i]) {
-            printf("byte %zu: %02x, reference %02x\n", i, ours[i], w->memory[i]);
+        if (left[i] != w->memory[i]) {
+            printf("byte %zu: %02x, reference %02x\n", i, left[i], w->memory[i]);
             ok = false;
         }
-    free(ours);
+    free(left);
+    ok = ok && (!s.counted || same_counts());
     if (!ok)
         printf("seed %llu failed\n", (unsigned long long)seed);
     return ok;
@@ -754,8 +907,10 @@ int main(int argc, char **argv)
     alarm(600);
     for (unsigned i = 0; i < trials; i++)
         failed += !trial(seed + i, j, &w, argc > 3 ? (uint8_t)atoi(argv[3]) : 1);
-    printf("%u kernels, %u failed; %u suspensions, %u fell back\n", trials, failed, suspensions,
-           deopts);
+    printf("%u kernels, %u failed; %u suspensions, %u fell back; %llu lanes and %llu of accesses "
+           "counted\n",
+           trials, failed, suspensions, deopts, (unsigned long long)seen_lanes,
+           (unsigned long long)seen_moved);
     hw_jit_free(j);
     return failed != 0;
 }
