@@ -518,6 +518,50 @@ static void known_patterns_cost_no_calls(void **state)
     free(h);
 }
 
+/* ---- variants and the disk cache ---- */
+
+typedef struct source {
+    hw_jit *jit;
+    const hw_code *last;
+} source;
+
+static hw_status from_cache(void *ctx, const hw_jit_source *s, const hw_variant *v,
+                            const hw_code **out, hw_diag *d)
+{
+    source *x = ctx;
+    hw_status status = hw_jit_get(x->jit, s, v, out, d);
+    x->last = *out;
+    return status;
+}
+
+static void tables_are_kept_on_disk_and_only_for_listeners(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/halfwarp-counters-XXXXXX", remove[64];
+    assert_non_null(mkdtemp(dir));
+    for (unsigned round = 0; round < 2; round++) {
+        rig *r = rig_new_generated("v100", 1, NULL);
+        source from = { hw_jit_new(dir), NULL };
+        hw_exec_code_from(r->x, from_cache, &from);
+        heard *h = listen(r, HW_LISTEN_COUNT);
+        saxpy_with_a_partial_last_block_with(r, h);
+        assert_non_null(from.last->count);
+        r->listener = NULL; /* other code: it finds no counters */
+        uint64_t x = rig_alloc(r, 4096), y = rig_alloc(r, 4096);
+        rig_shape s = { .grid = { 4 }, .block = { 256 } };
+        assert_int_equal(RUN_TEXT(r, saxpy, s, x, y, 1000), HW_OK);
+        assert_null(from.last->count);
+        hw_jit_stats stats = hw_jit_get_stats(from.jit);
+        assert_int_equal(stats.compiled, round ? 0 : 2);
+        assert_int_equal(stats.disk_hits, round ? 2 : 0);
+        rig_free(r);
+        hw_jit_free(from.jit);
+        free(h);
+    }
+    snprintf(remove, sizeof remove, "rm -r %s", dir);
+    assert_int_equal(system(remove), 0);
+}
+
 #define TEST(name) cmocka_unit_test(name), cmocka_unit_test(name##_told)
 int main(void)
 {
@@ -530,6 +574,7 @@ int main(void)
         TEST(constant_memory),
         TEST(local_memory_is_interleaved),
         cmocka_unit_test(known_patterns_cost_no_calls),
+        cmocka_unit_test(tables_are_kept_on_disk_and_only_for_listeners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
