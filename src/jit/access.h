@@ -30,7 +30,7 @@ hw_lv hwg_pointers(hw_gen *g, const hw_access *a, int64_t bytes); /* <32 x ptr> 
 bool hwg_all_execute(hw_gen *g); /* is exec the constant of all lanes */
 /* Lane addresses as 64-bit vector, offset not included. */
 hw_lv hwg_address_vector(hw_gen *g, const hw_access *a);
-/* bundle.c: every lane's four words from its address on */
-void hwg_load_quads(hw_gen *g, const hw_access *a, hw_lv *words);
+/* bundle.c: every lane's four words from its address on; those so many bytes ahead will be wanted */
+void hwg_load_quads(hw_gen *g, const hw_access *a, int64_t ahead, hw_lv *words);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "access.h"
 
-enum { MOST_LOADS = 64, WORD = 4, MOST_AHEAD = 8 };
+enum { MOST_LOADS = 64, WORD = 4, MOST_AHEAD = 8, AHEAD = 4096 };
 
 typedef struct found {
     const hw_wir_insn *in;
@@ -110,6 +110,20 @@ bool hwg_bundle_ready(const hw_gen *g, const hw_gen_bundle *b)
     return true;
 }
 
+/* The distance at which to prefetch: if the block moves the lanes' addresses on by a constant. */
+int64_t hwg_bundle_ahead(const hw_gen *g, const hw_gen_bundle *b)
+{
+    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
+    uint32_t reg = b->in->src[0].reg;
+    for (size_t i = 0; i < w->insns.len; i++) {
+        const hw_wir_insn *in = &w->insns.ptr[i];
+        if (in->op == HW_W_ADD && in->dst[0].kind == HW_V_REG && in->dst[0].reg == reg &&
+            in->src[0].kind == HW_V_REG && in->src[0].reg == reg && in->src[1].kind == HW_V_IMM)
+            return (int64_t)in->src[1].imm < 0 ? -AHEAD : AHEAD;
+    }
+    return 0;
+}
+
 void hwg_bundles(hw_gen *g, uint32_t block)
 {
     g->bundles.len = 0;
@@ -124,16 +138,25 @@ void hwg_bundles(hw_gen *g, uint32_t block)
 
 /* ---- one 16-byte load a lane ---- */
 
-static hw_lv four_lanes(hw_gen *g, hw_lv addresses, unsigned lane, unsigned step)
+/* Into the second-level cache: lanes that walk through memory will want it there. */
+static void prefetch(hw_gen *g, hw_lv p)
+{
+    hw_lv a[] = { p, hwg_k(g->i32, 0), hwg_k(g->i32, 1), hwg_k(g->i32, 1) };
+    hwg_intr(g, "llvm.prefetch", 1, &g->ptr, 4, a);
+}
+
+static hw_lv four_lanes(hw_gen *g, hw_lv addresses, unsigned lane, int64_t ahead)
 {
     static const int low[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     static const int all[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
     hw_lt t = LLVMVectorType(g->i32, 4);
     hw_lv x[4];
     for (unsigned i = 0; i < 4; i++) {
-        hw_lv l = hwg_k(g->i32, lane + i * step);
-        hw_lv p = LLVMBuildExtractElement(g->b, addresses, l, "");
-        x[i] = hwg_load(g, t, LLVMBuildIntToPtr(g->b, p, g->ptr, ""), WORD);
+        hw_lv at = LLVMBuildExtractElement(g->b, addresses, hwg_k(g->i32, lane + 4 * i), "");
+        hw_lv p = LLVMBuildIntToPtr(g->b, at, g->ptr, "");
+        x[i] = hwg_load(g, t, p, WORD);
+        if (ahead)
+            prefetch(g, hwg_gep_k(g, p, ahead));
     }
     hw_lv lo = hwg_shuffle(g, x[0], x[1], low, 8), hi = hwg_shuffle(g, x[2], x[3], low, 8);
     return hwg_shuffle(g, lo, hi, all, 16);
@@ -148,13 +171,13 @@ static hw_lv interleaved(hw_gen *g, hw_lv a, hw_lv b, const int *four)
 }
 
 /* Lanes k*16 .. k*16+15: their four words as four vectors. */
-static void transpose16(hw_gen *g, hw_lv addresses, unsigned k, hw_lv *out)
+static void transpose16(hw_gen *g, hw_lv addresses, unsigned k, int64_t ahead, hw_lv *out)
 {
     static const int lo[] = { 0, 4, 1, 5 }, hi[] = { 2, 6, 3, 7 };
     static const int first[] = { 0, 1, 4, 5 }, second[] = { 2, 3, 6, 7 };
     hw_lv z[4];
     for (unsigned j = 0; j < 4; j++)
-        z[j] = four_lanes(g, addresses, 16 * k + j, 4);
+        z[j] = four_lanes(g, addresses, 16 * k + j, ahead);
     hw_lv u0 = interleaved(g, z[0], z[1], lo), u1 = interleaved(g, z[0], z[1], hi);
     hw_lv u2 = interleaved(g, z[2], z[3], lo), u3 = interleaved(g, z[2], z[3], hi);
     out[0] = interleaved(g, u0, u2, first);
@@ -163,7 +186,7 @@ static void transpose16(hw_gen *g, hw_lv addresses, unsigned k, hw_lv *out)
     out[3] = interleaved(g, u1, u3, second);
 }
 
-void hwg_load_quads(hw_gen *g, const hw_access *a, hw_lv *words)
+void hwg_load_quads(hw_gen *g, const hw_access *a, int64_t ahead, hw_lv *words)
 {
     hw_lv p = hwg_pointers(g, a, 0), half[2][4];
     hw_lv v = LLVMBuildPtrToInt(g->b, p, LLVMVectorType(g->i64, GEN_LANES), "");
@@ -175,7 +198,7 @@ void hwg_load_quads(hw_gen *g, const hw_access *a, hw_lv *words)
     for (int i = 0; i < GEN_LANES; i++)
         both[i] = i;
     for (unsigned k = 0; k < 2; k++)
-        transpose16(g, v, k, half[k]);
+        transpose16(g, v, k, ahead, half[k]);
     for (unsigned i = 0; i < 4; i++)
         words[i] = hwg_shuffle(g, half[0][i], half[1][i], both, GEN_LANES);
 }

@@ -107,6 +107,7 @@ void hwg_groups(hw_gen *g, uint32_t block);
 hw_lv hwg_scratch(hw_gen *g);
 void hwg_bundles(hw_gen *g, uint32_t block); /* after hwg_groups */
 bool hwg_bundle_ready(const hw_gen *g, const hw_gen_bundle *b);
+int64_t hwg_bundle_ahead(const hw_gen *g, const hw_gen_bundle *b);
 void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, void *ctx),
                    void *ctx);
 

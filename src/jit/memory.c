@@ -270,7 +270,7 @@ static bool small_index(hw_gen *g, const hw_access *a, hw_lv *base, hw_lv *index
 static void gather(hw_gen *g, const hw_access *a, units *out)
 {
     if (a->unit == 4 && a->units == 4) {
-        hwg_load_quads(g, a, out->u);
+        hwg_load_quads(g, a, 0, out->u);
         return;
     }
     hw_lv base = NULL, index = NULL;
@@ -346,7 +346,7 @@ static void do_bundle(hw_gen *g, hw_gen_bundle *b)
     if (n)
         load_runs(g, &a, r, n, &u);
     else
-        hwg_load_quads(g, &a, u.u);
+        hwg_load_quads(g, &a, hwg_bundle_ahead(g, b), u.u);
     memcpy(b->words, u.u, sizeof b->words);
 }
 
