@@ -20,6 +20,7 @@ CUresult hw_cu_gpu_mem(hw_cu_gpu *g, hw_mem **out)
     pthread_mutex_lock(&hw_cu.lock);
     if (!g->mem) {
         hw_diag *d = hw_diag_new(hw_cu.arena);
+        hw_mem_set_page(strcmp(hw_cu.env.bounds, "exact") == 0 ? 0 : HW_CU_PAGE);
         s = hw_mem_new(g->model->memory.global_bytes, &g->mem, d);
         if (s != HW_OK)
             hw_cu_notice_diag("device memory", d);

@@ -75,6 +75,8 @@ void *hw_cu_handle_new(hw_cu_kind kind, void *object);
 void *hw_cu_handle_get(const void *handle, hw_cu_kind kind);
 void hw_cu_handle_drop(const void *handle);
 
+#define HW_CU_PAGE (2ull << 20) /* in which a device maps its memory */
+
 /* ---- env.c ---- */
 typedef struct hw_cu_env {
 #define ENV(member, variable, fallback, text) const char *member;

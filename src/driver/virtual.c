@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GRANULARITY (2ull << 20)
+#define GRANULARITY HW_CU_PAGE
 
 typedef struct physical { /* what a CUmemGenericAllocationHandle names */
     void *handle;

@@ -230,7 +230,8 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
 
 static void add_near(text *t, uint64_t addr)
 {
-    const uint64_t near = UINT64_C(1) << 20;
+    /* An overrun is noticed where the device's page ends, which is where the next gap begins. */
+    const uint64_t near = UINT64_C(4) << 20, just_before = 32768;
     hw_mem_info below, above, freed;
     hw_mem_near(addr, &below, &above);
     uint64_t past = below.size ? addr - (below.base + below.size) : UINT64_MAX;
@@ -241,7 +242,7 @@ static void add_near(text *t, uint64_t addr)
     else if (hw_mem_find_freed(addr, &freed))
         add(t, " (byte %llu of a %llu-byte %s that has been freed)", (ull)(addr - freed.base),
             (ull)freed.size, kind_words(freed.kind));
-    else if (past <= before && past < near)
+    else if (past < near && (past <= before || before > just_before))
         add(t, " (%llu bytes past the end of a %llu-byte %s at 0x%llx)", (ull)past, (ull)below.size,
             kind_words(below.kind), (ull)below.base);
     else if (before < near)

@@ -9,8 +9,9 @@
  * registered with the device lies outside the range and is kept in a table.
  *
  * Thread-safe. Sizes in bytes. Allocations are aligned to 512 and readable past their end only up
- * to the next 512-byte multiple; an unmapped gap of at least 64 KiB follows. Only when there are
- * more than about 16,000 allocations (the host limits mappings) do further ones lie side by side.
+ * to the next 512-byte multiple; an unmapped gap of at least 64 KiB follows. hw_mem_set_page makes
+ * device and managed allocations readable and writable up to the next multiple of the device's page
+ * instead, as they are on a device, where overruns that short go unnoticed. Only when there are more than about 16,000 allocations (the host limits mappings) do further ones lie side by side.
  * Addresses are the same from run to run if the host grants the wished range.
  */
 #ifndef HW_MEM_H
@@ -40,6 +41,9 @@ typedef struct hw_mem_info {
 /* The process-wide range; reserved by the first call. HW_E_NOMEM if the host's address space is
  * limited. */
 hw_status hw_mem_range(uint64_t *lo, uint64_t *size, hw_diag *d);
+/* For DEVICE and MANAGED allocations of all devices from now on. 0, the start: none. A power of two.
+ */
+void hw_mem_set_page(uint64_t bytes);
 /* capacity: what HW_MEM_DEVICE and MANAGED allocations may sum to. */
 hw_status hw_mem_new(uint64_t capacity, hw_mem **out, hw_diag *d);
 void hw_mem_free_all(hw_mem *m); /* frees every allocation and m */

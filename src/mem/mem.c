@@ -16,6 +16,7 @@ struct hw_mem {
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static hw_table allocations, registrations;
 static uint64_t last_id;
+static uint64_t device_page = HW_MEM_PAGE;
 static hw_mem_info freed[256]; /* a ring; `frees` counts all */
 static uint64_t frees;
 /* Grows with each change of the registrations, so that threads can remember the last one they hit.
@@ -30,6 +31,13 @@ hw_status hw_mem_range(uint64_t *lo, uint64_t *size, hw_diag *d)
     *size = hw_range_size();
     pthread_rwlock_unlock(&lock);
     return s;
+}
+
+void hw_mem_set_page(uint64_t bytes)
+{
+    pthread_rwlock_wrlock(&lock);
+    device_page = bytes > HW_MEM_PAGE ? bytes : HW_MEM_PAGE;
+    pthread_rwlock_unlock(&lock);
 }
 
 hw_status hw_mem_new(uint64_t capacity, hw_mem **out, hw_diag *d)
@@ -100,7 +108,7 @@ hw_status hw_mem_alloc(hw_mem *m, uint64_t size, uint64_t align, hw_mem_kind kin
     if (is_counted(kind) && (size > m->capacity || rounded(size) > m->capacity - m->used))
         s = HW_E_NOMEM;
     else
-        s = hw_range_place(size, align, &r->place);
+        s = hw_range_place(size, align, is_counted(kind) ? device_page : HW_MEM_PAGE, &r->place);
     if (s == HW_OK) {
         r->info.base = r->place.base;
         r->info.id = ++last_id;

@@ -12,6 +12,8 @@
  * where Linux puts programs, heaps, libraries and stacks, and from the sanitizers' shadows. */
 static const uint64_t WISH = UINT64_C(0x200000000000);
 static const uint64_t LARGEST = UINT64_C(1) << 40, SMALLEST = UINT64_C(1) << 30;
+/* From here on there are addresses enough to give each allocation a device's page. */
+static const uint64_t ROOMY = UINT64_C(64) << 30;
 static const uint64_t GAP = UINT64_C(64) << 10;
 /* Kept free at both ends of a large range: a 32-bit index times 8 from any allocation stays in the
  * range, so that generated code need look at the base alone. */
@@ -101,24 +103,33 @@ static void close_pages(uint64_t lo, uint64_t size)
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-static hw_status place_guarded(uint64_t size, uint64_t align, hw_mem_place *out)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    uint64_t slack = align > HW_MEM_PAGE ? 0 : HW_MEM_PAGE - align;
-    uint64_t pages = round_up(size, HW_MEM_PAGE);
+    return a > b ? a : b;
+}
+
+/* The gap lies before the allocation, so that a page of the device's size and its gap fill a
+ * multiple of that size, and whatever follows has a gap of its own. */
+static hw_status place_guarded(uint64_t size, uint64_t align, uint64_t page, hw_mem_place *out)
+{
+    uint64_t slack = align > HW_MEM_PAGE || page > HW_MEM_PAGE ? 0 : HW_MEM_PAGE - align;
     bool huge = size >= 2 * HUGE_PAGE;
-    uint64_t start_align = huge && align < HUGE_PAGE ? HUGE_PAGE : round_up(align, HW_MEM_PAGE);
-    uint64_t lo = 0;
-    if (!hw_extents_take(&range.free, pages + GAP, start_align, &lo))
+    uint64_t start_align = larger(round_up(align, HW_MEM_PAGE), huge ? HUGE_PAGE : HW_MEM_PAGE);
+    uint64_t gap = larger(GAP, start_align);
+    uint64_t taken = round_up(gap + round_up(size, HW_MEM_PAGE), page);
+    uint64_t at = 0;
+    if (!hw_extents_take(&range.free, taken, larger(start_align, page), &at))
         return HW_E_NOMEM;
+    uint64_t lo = at + gap, pages = taken - gap;
     if (!open_pages(lo, pages)) {
-        hw_extents_give(&range.free, lo, pages + GAP);
+        hw_extents_give(&range.free, at, taken);
         return HW_E_NOMEM;
     }
     if (huge)
         madvise((void *)(uintptr_t)lo, pages, MADV_HUGEPAGE); /* advice: failure is fine */
-    /* As near to the gap as the alignment allows. */
+    /* As near to the end as the alignment allows. */
     uint64_t base = slack ? (lo + pages - size) & ~(align - 1) : lo;
-    *out = (hw_mem_place){ .base = base, .lo = lo, .size = pages + GAP };
+    *out = (hw_mem_place){ .base = base, .lo = at, .size = taken, .gap = gap };
     range.guarded++;
     return HW_OK;
 }
@@ -129,10 +140,12 @@ static hw_status chunk_new(hw_chunk **at)
     if (!c)
         return HW_E_NOMEM;
     c->size = CHUNK;
-    if (!hw_extents_take(&range.free, CHUNK + GAP, HUGE_PAGE, &c->lo))
+    uint64_t lo = 0;
+    if (!hw_extents_take(&range.free, HUGE_PAGE + CHUNK, HUGE_PAGE, &lo))
         goto fail;
+    c->lo = lo + HUGE_PAGE; /* after the gap */
     if (!open_pages(c->lo, CHUNK)) {
-        hw_extents_give(&range.free, c->lo, CHUNK + GAP);
+        hw_extents_give(&range.free, lo, HUGE_PAGE + CHUNK);
         goto fail;
     }
     hw_extents_give(&c->free, c->lo, CHUNK);
@@ -159,16 +172,19 @@ static hw_status place_in_chunk(uint64_t size, uint64_t align, hw_mem_place *out
     return HW_OK;
 }
 
-hw_status hw_range_place(uint64_t size, uint64_t align, hw_mem_place *out)
+hw_status hw_range_place(uint64_t size, uint64_t align, uint64_t page, hw_mem_place *out)
 {
     if (size > range.size || align > range.size / 2)
         return HW_E_NOMEM;
     size = round_up(size, HW_MEM_GRAIN);
     if (align < HW_MEM_GRAIN)
         align = HW_MEM_GRAIN;
-    if (range.guarded < range.guarded_most || size + align > CHUNK_LARGEST)
-        return place_guarded(size, align, out);
-    return place_in_chunk(size, align, out);
+    if (range.guarded >= range.guarded_most && size + align <= CHUNK_LARGEST)
+        return place_in_chunk(size, align, out);
+    /* Device pages take addresses and, on some hosts, a share of the memory that may be promised. */
+    if (page > HW_MEM_PAGE && range.size >= ROOMY && place_guarded(size, align, page, out) == HW_OK)
+        return HW_OK;
+    return place_guarded(size, align, HW_MEM_PAGE, out);
 }
 
 static void release_from_chunk(const hw_mem_place *p)
@@ -188,7 +204,7 @@ static void release_from_chunk(const hw_mem_place *p)
         at = &(*at)->next;
     *at = c->next;
     close_pages(c->lo, c->size);
-    hw_extents_give(&range.free, c->lo, c->size + GAP);
+    hw_extents_give(&range.free, c->lo - HUGE_PAGE, HUGE_PAGE + c->size);
     hw_extents_free(&c->free);
     free(c);
 }
@@ -199,7 +215,7 @@ void hw_range_release(const hw_mem_place *p)
         release_from_chunk(p);
         return;
     }
-    close_pages(p->lo, p->size - GAP);
+    close_pages(p->lo + p->gap, p->size - p->gap);
     hw_extents_give(&range.free, p->lo, p->size);
     range.guarded--;
 }

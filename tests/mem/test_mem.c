@@ -92,6 +92,45 @@ static void accesses_past_the_end_fault(void **state)
     hw_mem_free_all(m);
 }
 
+/* As on a device: mapped to the end of the page, belonging to nobody, not counted. */
+static void overruns_within_a_device_page_go_unnoticed(void **state)
+{
+    (void)state;
+    const uint64_t page = 2 << 20;
+    hw_mem_set_page(page);
+    hw_mem *m = new_mem(16 << 20);
+    const uint64_t sizes[] = { 1, 512, 1024, 49152, (2 << 20) - 512, 2 << 20, (5 << 20) + 100 };
+    uint64_t a[HW_COUNTOF(sizes)], free_bytes, total, sum = 0;
+    for (size_t i = 0; i < HW_COUNTOF(sizes); i++) {
+        a[i] = take(m, sizes[i]);
+        sum += (sizes[i] + 511) / 512 * 512;
+    }
+    hw_mem_usage(m, &free_bytes, &total);
+    assert_int_equal(free_bytes, total - sum);
+    for (size_t i = 0; i < HW_COUNTOF(sizes); i++) {
+        uint64_t end = (a[i] + sizes[i] + page - 1) & ~(page - 1);
+        hw_mem_info info;
+        for (uint64_t at = a[i] + sizes[i]; at < end; at += 4096) {
+            assert_false(hw_mem_find(at, &info));
+            assert_false(faults(at));
+        }
+        assert_false(faults(end - 1));
+        assert_true(faults(end));
+        assert_true(faults(end + 65535));
+        assert_true(faults(a[i] - 1));
+        assert_int_equal(hw_mem_free(m, a[i]), HW_OK);
+        assert_true(faults(a[i]));
+        assert_true(faults(end - 1));
+    }
+    uint64_t host = 0, exact = 0;
+    assert_int_equal(hw_mem_alloc(m, 4096, 0, HW_MEM_HOST, 0, &host), HW_OK);
+    assert_true(faults(host + 4096));
+    hw_mem_set_page(0);
+    exact = take(m, 4096);
+    assert_true(faults(exact + 4096));
+    hw_mem_free_all(m);
+}
+
 static void find_knows_every_address_inside(void **state)
 {
     (void)state;
@@ -337,6 +376,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_lie_in_the_range_aligned_and_zeroed),
         cmocka_unit_test(accesses_past_the_end_fault),
+        cmocka_unit_test(overruns_within_a_device_page_go_unnoticed),
         cmocka_unit_test(find_knows_every_address_inside),
         cmocka_unit_test(free_wants_a_base_once),
         cmocka_unit_test(capacity_is_kept),

@@ -50,8 +50,11 @@ static void past_the_end(void **state)
 {
     (void)state;
     CUdeviceptr p = rig_alloc(4096);
+    const CUdeviceptr page = 2 << 20; /* what is mapped as a whole, on a device too */
     OK(store_at(p + 4092));
-    ERR(ILLEGAL_ADDRESS, store_at(p + 8192));
+    OK(store_at(p + 4096));
+    OK(store_at((p | (page - 1)) - 3));
+    ERR(ILLEGAL_ADDRESS, store_at((p | (page - 1)) + 1));
     check_sticky(CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
