@@ -218,6 +218,7 @@ hw_outcome hw_block_run(hw_block *b)
 {
     if (!b->run->code->suspends)
         return run_through(b);
+    bool moved_once = false;
     while (b->live) {
         bool moved = false;
         if (!b->runnable)
@@ -226,8 +227,12 @@ hw_outcome hw_block_run(hw_block *b)
             moved |= turn(b, (uint32_t)__builtin_ctzll(pass));
         if (stopped(b))
             return HW_BLOCK_ABANDONED;
-        if (!moved)
+        moved_once |= moved;
+        if (!moved) {
+            if (moved_once) /* so its worker has not been waiting since before */
+                b->worker->stalls = 0;
             return HW_BLOCK_STALLED;
+        }
     }
     return HW_BLOCK_ENDED;
 }

@@ -158,6 +158,8 @@ static hw_block *when_stalled(hw_worker *k)
         hw_run_stop(r, 0);
     if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {
         hw_block *b = start_next(k);
+        if (b && r->l->cooperative) /* not all that are waited for had begun */
+            k->stalls = 0;
         if (b)
             return b;
     }

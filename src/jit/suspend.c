@@ -7,7 +7,8 @@
  *
  * Layout of frame.save, for each point: [u32 mask, u32 pending mask a block], if lanes may wait;
  * then each live register in order of its number, aligned to its size. Canonical points (read by
- * another variant): pending masks of all blocks; a register as 32 lanes, then S, then R.
+ * another variant): pending masks of all blocks; a register as 32 lanes, then S, then R. Which
+ * registers must not depend on the variant either.
  */
 #include "ops.h"
 
@@ -70,8 +71,30 @@ static bool may_be_waiting(const hw_gen *g, uint32_t b, uint32_t block, uint32_t
     return false;
 }
 
-static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
+/* The same for a canonical point: for any variant, so by what no variant changes. */
+static bool may_be_waiting_anywhere(const hw_gen *g, uint32_t b, uint32_t block, uint32_t ran)
 {
+    const hw_wir_analysis *an = g->an;
+    if (an->spins && an->spin_loop[b])
+        return true;
+    if (an->position[b] <= an->position[block])
+        return false;
+    bool sent = an->spins;
+    for (uint32_t k = 0; k < an->npreds[b] && !sent; k++)
+        sent = an->position[an->preds[b][k]] <= ran;
+    return sent;
+}
+
+static bool is_needed(const hw_gen *g, const hw_gen_point *p, uint32_t b, uint32_t ran)
+{
+    if (p->canonical)
+        return may_be_waiting_anywhere(g, b, p->block, ran);
+    return g->an->divergent[p->block] && may_be_waiting(g, b, p->block, ran);
+}
+
+static uint64_t *live_before(hw_gen *g, const hw_gen_point *p)
+{
+    uint32_t block = p->block, index = p->index;
     uint64_t *set = HW_NEW_N(g->arena, uint64_t, g->f->regs.len / 64 + 1);
     for (uint32_t i = 0; i < g->an->nlive; i++)
         if (hw_bit(g->an->live_out_set[block], i))
@@ -88,8 +111,8 @@ static uint64_t *live_before(hw_gen *g, uint32_t block, uint32_t index)
     }
     /* what lanes that wait elsewhere need */
     uint32_t ran = ran_before(g, block);
-    for (uint32_t b = 0; b < g->an->nblocks && g->an->divergent[block]; b++)
-        for (uint32_t i = 0; may_be_waiting(g, b, block, ran) && i < g->an->nlive; i++)
+    for (uint32_t b = 0; b < g->an->nblocks; b++)
+        for (uint32_t i = 0, n = is_needed(g, p, b, ran) ? g->an->nlive : 0; i < n; i++)
             if (hw_bit(g->an->live_in_set[b], i))
                 mark(set, hw_wir_reg(g->an->live_reg[i]), true);
     return set;
@@ -196,7 +219,7 @@ static void move_masks(hw_gen *g, layout *l, uint32_t block)
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)
 {
     layout l = { 0, what, hwg_frame(g, offsetof(hw_frame, save), g->ptr), p->canonical };
-    uint64_t *set = live_before(g, p->block, p->index);
+    uint64_t *set = live_before(g, p);
     mark(set, p->except, false);
     move_masks(g, &l, p->block);
     for (uint32_t r = 0, n = 0; r < g->f->regs.len; r++) {

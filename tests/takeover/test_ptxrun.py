@@ -33,6 +33,45 @@ done:
     ret;
 }
 """
+# Lane 0 sets what the others of its warp wait for; %r0 and %r1 live only in blocks that lanes reach later.
+WAITING = """.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry wait(.param .u64 flag, .param .u64 out)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<20>;
+    .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [flag];
+    ld.param.u64 %rd2, [out];
+    mov.u32 %r10, %tid.x;
+    mul.wide.u32 %rd3, %r10, 4;
+    add.u64 %rd4, %rd2, %rd3;
+    mul.lo.u32 %r11, %r10, %r10;
+    setp.eq.u32 %p1, %r10, 0;
+    @%p1 bra SET;
+WAIT:
+    atom.acquire.gpu.global.add.u32 %r12, [%rd1], 0;
+    setp.eq.u32 %p2, %r12, 0;
+    @%p2 bra WAIT;
+    add.u32 %r13, %r11, %r12;
+    st.u32 [%rd4], %r13;
+    ret;
+SET:
+    ld.u32 %r0, [%rd4+4];
+    ld.u32 %r1, [%rd4+8];
+    add.u32 %r14, %r10, 100;
+    setp.ne.u32 %p3, %r0, 1;
+    @%p3 bra LAST;
+    add.u32 %r14, %r0, %r1;
+    bra LAST;
+LAST:
+    add.u32 %r14, %r14, %r1;
+    st.u32 [%rd4], %r14;
+    st.release.gpu.u32 [%rd1], 1000;
+    ret;
+}
+"""
 passed = failed = 0
 
 
@@ -66,6 +105,7 @@ def main():
         open(file, "w").write(PTX)
         env = dict(os.environ, HALFWARP_CACHE=f"{dir}/cache")
         env.pop("HALFWARP_DEVICE", None)
+        env["HALFWARP_TIMEOUT"] = "30"
 
         def run(*args, path=file):
             return subprocess.run([HALFWARP, "run", path, *args], capture_output=True, text=True,
@@ -85,6 +125,11 @@ def main():
         r = run("--entry", "widths", "s16[2]=7", "f64[2]=ramp", "s16=-300", "f64=0.1")
         check("widths", r.stdout == "0: s16[2] = -300 7\n1: f64[2] = 0.10000000000000001 0.5\n",
               r.stdout + r.stderr)
+        open(f"{dir}/waiting.ptx", "w").write(WAITING)
+        r = run("--entry", "wait", "--block", "32", "--print", "32", "u32[1]=0", "u32[32]=iota",
+                path=f"{dir}/waiting.ptx")
+        check("waiting", r.stdout == "0: u32[1] = 1000\n1: u32[32] = " + " ".join(
+            [str(1000 + i * i) if i else "5" for i in range(32)]) + "\n", r.stdout + r.stderr)
         one = run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout
         check("random", one == run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout and
               one != run(*scale, "f32[4]=random(4)", "f32=1", "u32=4").stdout and
@@ -97,7 +142,7 @@ def main():
                 ([*scale, f"f32[4]=@{dir}/in.npy", "f32=1", "u32=1"], "holds 5 elements, not 4"),
                 (["--entry", "scale", "--block", "5000", "f32[1]=0", "f32=1", "u32=1"],
                  "launch: invalid argument (1)"),
-                ([*scale, "f32[4]=iota", "f32=1", "u32=100000000", "--grid", "99999"], "(700)")):
+                ([*scale, "f32[4]=iota", "f32=1", "u32=100000000", "--grid", "9999999"], "(700)")):
             r = run(*args)
             check(words, r.returncode != 0 and words in r.stderr, f"{r.returncode} {r.stderr}")
         open(f"{dir}/bad.ptx", "w").write(PTX.replace("mul.f32", "frob.f32"))
