@@ -90,8 +90,6 @@ void cli_print(cli *c, const char *fmt, ...) HW_PRINTF(2, 3);
 typedef enum { STYLE_PLAIN, STYLE_BOLD, STYLE_DIM, STYLE_GOOD, STYLE_WARN, STYLE_BAD } cli_style;
 /* The escape sequence, or "" where colours are off. */
 const char *cli_style_of(const cli *c, cli_style s);
-/* One of 8 clearly different colours for a number (a bank, a part). */
-const char *cli_colour(const cli *c, unsigned n);
 
 /* A table: cells of UTF-8 text, columns as wide as their widest cell; a column whose heading starts
  * with '>' is aligned right. */

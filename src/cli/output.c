@@ -57,13 +57,6 @@ const char *cli_style_of(const cli *c, cli_style s)
     return c->colour ? codes[s] : "";
 }
 
-const char *cli_colour(const cli *c, unsigned n)
-{
-    static const char *const codes[] = { "\033[36m", "\033[33m", "\033[35m", "\033[32m",
-                                         "\033[34m", "\033[31m", "\033[96m", "\033[95m" };
-    return c->colour ? codes[n % HW_COUNTOF(codes)] : "";
-}
-
 /* ---- tables ---- */
 
 cli_table cli_table_new(cli *c, unsigned columns, const char *const *headings)

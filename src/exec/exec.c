@@ -56,11 +56,6 @@ void hw_exec_free(hw_exec *x)
     free(x);
 }
 
-hw_mem *hw_exec_mem(hw_exec *x)
-{
-    return x->mem;
-}
-
 void hw_exec_code_from(hw_exec *x, hw_code_fn *get, void *ctx)
 {
     x->get_code = get;

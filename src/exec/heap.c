@@ -33,14 +33,6 @@ void hw_heap_free_all(hw_heap *h)
     pthread_mutex_destroy(&h->lock);
 }
 
-bool hw_heap_used(hw_heap *h)
-{
-    pthread_mutex_lock(&h->lock);
-    bool used = h->base != 0;
-    pthread_mutex_unlock(&h->lock);
-    return used;
-}
-
 hw_status hw_heap_resize(hw_heap *h, uint64_t size)
 {
     pthread_mutex_lock(&h->lock);

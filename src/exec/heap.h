@@ -24,7 +24,6 @@ typedef struct hw_heap {
 
 void hw_heap_init(hw_heap *h, hw_mem *mem, uint64_t size);
 void hw_heap_free_all(hw_heap *h);
-bool hw_heap_used(hw_heap *h);                       /* has anything been given out yet? */
 hw_status hw_heap_resize(hw_heap *h, uint64_t size); /* before its first use */
 uint64_t hw_heap_take(hw_heap *h, uint64_t bytes);   /* 0: full */
 bool hw_heap_give(hw_heap *h, uint64_t addr);        /* false: not a block in use */

@@ -47,7 +47,6 @@ typedef struct hw_exec_options {
 
 hw_exec *hw_exec_new(const hw_device *dev, hw_mem *mem, hw_jit *jit, const hw_exec_options *o);
 void hw_exec_free(hw_exec *x); /* waits for running work */
-hw_mem *hw_exec_mem(hw_exec *x);
 
 typedef struct hw_launch {
     const hw_jit_source *source;

@@ -380,11 +380,6 @@ char *hw_prints_join(hw_prints *const *p, size_t n, uint64_t last_block, size_t 
     return out;
 }
 
-void hw_prints_clear(hw_prints *p)
-{
-    p->len = p->text_len = p->cost = 0;
-}
-
 void hw_prints_free(hw_prints *p)
 {
     free(p->ptr);

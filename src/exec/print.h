@@ -31,7 +31,6 @@ typedef struct hw_prints {
 int hw_print_call(hw_prints *p, hw_frame *f, uint64_t block, uint64_t fmt, uint64_t args);
 /* The text of n workers' records of blocks <= last_block in order, to be freed; NULL if none. */
 char *hw_prints_join(hw_prints *const *p, size_t n, uint64_t last_block, size_t *len);
-void hw_prints_clear(hw_prints *p);
 void hw_prints_free(hw_prints *p);
 
 /* Copy a device string of at most cap - 1 characters; faults if it is not readable. */

@@ -99,7 +99,5 @@ void hw_texture_fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p, 
  * it is outside and that is a fault. */
 bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p,
                         uint64_t *address);
-/* What txq and suq ask for: 0 width, 1 height, 2 depth, 3 channels' type, 4 channels' order ... */
-uint32_t hw_texture_query(const hw_texture *t, unsigned what);
 
 #endif

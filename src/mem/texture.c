@@ -514,10 +514,3 @@ bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p
     *address = m->address + (uint64_t)n[2] * m->slice + (uint64_t)n[1] * m->pitch + (uint64_t)n[0];
     return true;
 }
-
-uint32_t hw_texture_query(const hw_texture *t, unsigned what)
-{
-    const uint32_t values[] = { t->level[0].width, t->level[0].height, t->level[0].depth, t->levels,
-                                t->normalized };
-    return what < HW_COUNTOF(values) ? values[what] : 0;
-}

@@ -393,12 +393,6 @@ static void ready(void)
 
 /* ---- what other files ask ---- */
 
-const ptx_row *hw_ptx_rows(void)
-{
-    ready();
-    return rows;
-}
-
 const ptx_row *hw_ptx_opcode(hw_str opcode)
 {
     ready();

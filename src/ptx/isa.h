@@ -150,8 +150,6 @@ typedef struct ptx_match {
     struct ptx_match *other; /* another row of this spelling, told apart by its operands */
 } ptx_match;
 
-/* All rows, compiled once a process; [i] is row id i. */
-const ptx_row *hw_ptx_rows(void);
 /* First row of an opcode (follow .next) or NULL. */
 const ptx_row *hw_ptx_opcode(hw_str opcode);
 /* The known opcode nearest to a word, or NULL. */

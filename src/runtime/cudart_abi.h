@@ -14,7 +14,6 @@ typedef void *hw_cudaStream_t, *hw_cudaEvent_t, *hw_cudaArray_t, *hw_cudaKernel_
 typedef void *hw_cudaLibrary_t, *hw_cudaMemPool_t, *hw_cudaGraphNode_t, *hw_cudaGraphExec_t;
 
 /* Streams that are not objects. */
-#define HW_STREAM_LEGACY     ((hw_cudaStream_t)1)
 #define HW_STREAM_PER_THREAD ((hw_cudaStream_t)2)
 
 enum {
