@@ -140,6 +140,14 @@ static bool has_room(const hw_worker *k)
     return k->nblocks < per_sm * d->compute.sm_count / r->nworkers + 1;
 }
 
+/* Waited too long: warps that spin go on in code where lanes need not wait for each other. */
+static void give_up(hw_worker *k)
+{
+    for (uint32_t i = 0; i < k->nblocks; i++)
+        if (k->blocks[i]->busy)
+            hw_block_give_up(k->blocks[i]);
+}
+
 /* Every open block of this worker waits for others. */
 static hw_block *when_stalled(hw_worker *k)
 {
@@ -151,9 +159,7 @@ static hw_block *when_stalled(hw_worker *k)
     uint64_t stalled = now - k->stalled_since_ns;
     if (stalled > GIVE_UP_NS || (stalled > ALONE_NS && atomic_load(&r->active) == 1) ||
         atomic_load(&r->slow))
-        for (uint32_t i = 0; i < k->nblocks; i++)
-            if (k->blocks[i]->busy)
-                hw_block_give_up(k->blocks[i]);
+        give_up(k);
     if (fault_ns && now - fault_ns > GRACE_NS)
         hw_run_stop(r, 0);
     if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {
