@@ -39,18 +39,6 @@ static json_t *summary(cli *c, const hw_device *dev)
                      "bandwidth_gbs", dev->memory.bandwidth_gbs);
 }
 
-/* By vendor, then capability, then name. */
-static bool before(const hw_device *x, const hw_device *y)
-{
-    if (x->vendor != y->vendor)
-        return x->vendor < y->vendor;
-    if (x->capability.major != y->capability.major)
-        return x->capability.major < y->capability.major;
-    if (x->capability.minor != y->capability.minor)
-        return x->capability.minor < y->capability.minor;
-    return strcmp(x->name, y->name) < 0;
-}
-
 static void print_list(cli *c, const hw_device *const *devices, size_t n)
 {
     static const char *const headings[] = { "name", "CC",    "architecture", ">SMs",
@@ -81,7 +69,7 @@ static int list_all(cli *c)
         if (!dev)
             return cli_fail_diag(c);
         size_t k = i;
-        for (; k > 0 && before(dev, devices[k - 1]); k--)
+        for (; k > 0 && cli_device_before(dev, devices[k - 1]); k--)
             devices[k] = devices[k - 1];
         devices[k] = dev;
     }

@@ -98,3 +98,14 @@ json_t *cli_device_json(const hw_device *dev)
     }
     return o;
 }
+
+bool cli_device_before(const hw_device *x, const hw_device *y)
+{
+    if (x->vendor != y->vendor)
+        return x->vendor < y->vendor;
+    if (x->capability.major != y->capability.major)
+        return x->capability.major < y->capability.major;
+    if (x->capability.minor != y->capability.minor)
+        return x->capability.minor < y->capability.minor;
+    return strcmp(x->name, y->name) < 0;
+}

@@ -10,5 +10,7 @@
 
 json_t *cli_field_json(const hw_device *dev, const hw_field *f);
 json_t *cli_device_json(const hw_device *dev);
+/* The order of lists: by vendor, then capability, then name. */
+bool cli_device_before(const hw_device *x, const hw_device *y);
 
 #endif

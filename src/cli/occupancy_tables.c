@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One launch on every device, and the LDS cheat sheet of the console's quick reference. */
+#include "fields.h"
 #include "occupancy.h"
 #include "svg.h"
 
@@ -26,17 +27,6 @@ typedef struct device_row {
     hw_occupancy_result result;
 } device_row;
 
-static bool before(const hw_device *x, const hw_device *y)
-{
-    if (x->vendor != y->vendor)
-        return x->vendor < y->vendor;
-    if (x->capability.major != y->capability.major)
-        return x->capability.major < y->capability.major;
-    if (x->capability.minor != y->capability.minor)
-        return x->capability.minor < y->capability.minor;
-    return strcmp(x->name, y->name) < 0;
-}
-
 static int all_rows(cli *c, const occupancy_case *c0, device_row **out, size_t *count)
 {
     const char *const *names;
@@ -49,7 +39,7 @@ static int all_rows(cli *c, const occupancy_case *c0, device_row **out, size_t *
         if (!wanted(c, c0, d->vendor))
             continue;
         size_t k = used++;
-        for (; k > 0 && before(d, rows[k - 1].device); k--)
+        for (; k > 0 && cli_device_before(d, rows[k - 1].device); k--)
             rows[k] = rows[k - 1];
         rows[k].device = d;
         hw_occupancy(d, &c0->query, &rows[k].result);
