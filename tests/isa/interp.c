@@ -267,6 +267,8 @@ static void across(frame *f, const hw_wir_insn *i, uint32_t act)
         shuffle(f, i, act);
         return;
     }
+    if (i->ndst == 0) /* only waits */
+        return;
     /* all lanes read before one writes */
     frame copy = *f;
     u128(*before)[LANES] = malloc(sizeof *before * f->f->regs.len);
