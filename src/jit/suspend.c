@@ -198,7 +198,8 @@ static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
 static bool mask_may_be_set(const hw_gen *g, uint32_t b, uint32_t block, uint32_t ran)
 {
     const uint64_t *waiting = g->an->waiting[block];
-    return may_be_waiting(g, b, block, ran) && (g->rotate || g->fast || (waiting && hw_bit(waiting, b)));
+    return may_be_waiting(g, b, block, ran) &&
+           (g->rotate || g->fast || (waiting && hw_bit(waiting, b)));
 }
 
 static void move_masks(hw_gen *g, layout *l, uint32_t block)
@@ -207,13 +208,14 @@ static void move_masks(hw_gen *g, layout *l, uint32_t block)
         return;
     move(g, l, g->mask_slot);
     uint32_t ran = ran_before(g, block);
+    if (l->canonical && l->what == SAVE) /* most are zero */
+        LLVMBuildMemSet(g->b, hwg_gep_k(g, l->base, l->at), hwg_k(g->i8, 0),
+                        hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (mask_may_be_set(g, b, block, ran))
             move_as(g, l, g->pend[b], g->i32);
-        else if (l->canonical && l->what == SAVE)
-            hwg_store(g, hwg_k(g->i32, 0), place(g, l, 4, 4), 4);
         else if (l->canonical)
-            skip(g, l, g->i32);
+            l->at += 4;
 }
 
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)
