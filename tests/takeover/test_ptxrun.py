@@ -130,6 +130,16 @@ def main():
                 path=f"{dir}/waiting.ptx")
         check("waiting", r.stdout == "0: u32[1] = 1000\n1: u32[32] = " + " ".join(
             [str(1000 + i * i) if i else "5" for i in range(32)]) + "\n", r.stdout + r.stderr)
+        open(f"{dir}/nested.ptx", "w").write(""".version 8.0
+.target sm_75
+.address_size 64
+.visible .entry child() { ret; }
+.visible .entry parent(.param .u64 p) { .reg .b64 %d<3>; ld.param.u64 %d1, [p]; mov.u64 %d2, child;
+    st.global.u64 [%d1], %d2; ret; }
+""")
+        r = run("--entry", "parent", "u64[1]=0", path=f"{dir}/nested.ptx")
+        check("nested", r.returncode != 0 and "device-side launch (dynamic parallelism) of 'child' is not supported" in
+              r.stderr, r.stdout + r.stderr)
         one = run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout
         check("random", one == run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout and
               one != run(*scale, "f32[4]=random(4)", "f32=1", "u32=4").stdout and
