@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A device as JSON, in the shape of its file. */
+ * A device as JSON, in the shape of its file; the order of devices in lists. */
 #ifndef HW_CLI_FIELDS_H
 #define HW_CLI_FIELDS_H
 
