@@ -73,11 +73,13 @@ static int prepare(const void *function, hw_dim3 grid, hw_dim3 block, size_t sha
     return error;
 }
 
-/* The driver's word for an address that is no kernel is an invalid handle. */
-static int launched(int error)
+/* The driver's word for an address that is no kernel is an invalid handle; so it is for a stream that is none. */
+static int launched(int error, hw_cudaStream_t stream)
 {
-    return hw_note(error == hw_cudaErrorInvalidResourceHandle ? hw_cudaErrorInvalidDeviceFunction
-                                                              : error);
+    unsigned flags;
+    if (error == hw_cudaErrorInvalidResourceHandle && !hw_cu.stream_flags(stream, &flags))
+        error = hw_cudaErrorInvalidDeviceFunction;
+    return hw_note(error);
 }
 
 HW_CUDA(int, cudaLaunchKernel, const void *function, hw_dim3 grid, hw_dim3 block, void **args,
@@ -86,7 +88,8 @@ HW_CUDA(int, cudaLaunchKernel, const void *function, hw_dim3 grid, hw_dim3 block
     void *k;
     HW_CUDA_TRY(prepare(function, grid, block, shared, &k));
     return launched(hw_cu.launch(k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                 (unsigned)shared, stream, args, NULL));
+                                 (unsigned)shared, stream, args, NULL),
+                    stream);
 }
 
 HW_PER_THREAD(int, cudaLaunchKernel_ptsz,
@@ -111,7 +114,8 @@ HW_CUDA(int, cudaLaunchCooperativeKernel, const void *function, hw_dim3 grid, hw
     void *k;
     HW_CUDA_TRY(prepare(function, grid, block, shared, &k));
     return launched(hw_cu.launch_cooperative(k, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                             (unsigned)shared, stream, args));
+                                             (unsigned)shared, stream, args),
+                    stream);
 }
 
 HW_PER_THREAD(int, cudaLaunchCooperativeKernel_ptsz,
@@ -142,7 +146,7 @@ static int launch_ex(const hw_cudaLaunchConfig_t *c, hw_cudaStream_t stream, con
     void *k;
     HW_CUDA_TRY(prepare(function, c->gridDim, c->blockDim, c->dynamicSmemBytes, &k));
     hw_launch_config config = driver_config(c, stream);
-    return launched(hw_cu.launch_ex(&config, k, args, NULL));
+    return launched(hw_cu.launch_ex(&config, k, args, NULL), stream);
 }
 
 HW_CUDA(int, cudaLaunchKernelExC, const hw_cudaLaunchConfig_t *config, const void *function,
@@ -179,7 +183,7 @@ HW_CUDA(int, cudaOccupancyMaxActiveClusters, int *n, const void *function,
         return hw_note(hw_cudaErrorInvalidValue);
     HW_CUDA_TRY(prepare(function, c->gridDim, c->blockDim, c->dynamicSmemBytes, &k));
     hw_launch_config config = driver_config(c, c->stream);
-    return launched(hw_cu.occupancy_clusters(n, k, &config));
+    return launched(hw_cu.occupancy_clusters(n, k, &config), NULL);
 }
 
 HW_CUDA(int, cudaOccupancyMaxPotentialClusterSize, int *n, const void *function,
@@ -190,5 +194,5 @@ HW_CUDA(int, cudaOccupancyMaxPotentialClusterSize, int *n, const void *function,
         return hw_note(hw_cudaErrorInvalidValue);
     HW_CUDA_TRY(prepare(function, c->gridDim, c->blockDim, c->dynamicSmemBytes, &k));
     hw_launch_config config = driver_config(c, c->stream);
-    return launched(hw_cu.occupancy_cluster_size(n, k, &config));
+    return launched(hw_cu.occupancy_cluster_size(n, k, &config), NULL);
 }

@@ -3,6 +3,7 @@
 """Self-checking CUDA programs, built by nvcc in each way, through `halfwarp run`.
 Arguments: nvcc, halfwarp, then names of programs or builds to run (default: all)."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,7 +71,91 @@ int main()
 """
 
 
+SPIN = """#include <cstdio>
+__device__ int lock, count;
+__global__ void k()
+{
+    while (atomicCAS(&lock, 0, 1) != 0);
+    count++;
+    __threadfence();
+    atomicExch(&lock, 0);
+}
+int main()
+{
+    k<<<1, 32>>>();
+    printf("%d\\n", (int)cudaDeviceSynchronize());
+}
+"""
+
+STORE = """#include <cstdio>
+__global__ void k(int *p) { p[threadIdx.x] = 3 * threadIdx.x; }
+int main()
+{
+    int *p, last = 0;
+    cudaMalloc(&p, 256);
+    k<<<1, 64>>>(p);
+    cudaMemcpy(&last, p + 63, 4, cudaMemcpyDefault);
+    printf("%d\\n", last);
+}
+"""
+
+
+def finish(name, good, detail):
+    global passed, failed
+    passed += good
+    failed += not good
+    if not good:
+        print(f"FAIL {name}: {detail}")
+
+
+def interrupted():
+    """A kernel that never ends does not keep the process from dying of SIGINT."""
+    with tempfile.TemporaryDirectory() as dir:
+        open(f"{dir}/x.cu", "w").write(LAUNCH)
+        subprocess.run([NVCC, "-DLOOP=1", f"{dir}/x.cu", "-o", f"{dir}/app"], check=True)
+        p = subprocess.Popen([HALFWARP, "run", f"{dir}/app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+        time.sleep(2)
+        p.send_signal(signal.SIGINT)
+        try:
+            p.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.communicate()
+        finish("interrupted", p.returncode == -signal.SIGINT, p.returncode)
+
+
+def caches():
+    """A cache that cannot be written, whose files are damaged, or that four processes share, changes no result."""
+    with tempfile.TemporaryDirectory() as dir:
+        open(f"{dir}/x.cu", "w").write(STORE)
+        subprocess.run([NVCC, f"{dir}/x.cu", "-o", f"{dir}/app"], check=True)
+
+        def start(cache):
+            return subprocess.Popen([HALFWARP, "run", f"{dir}/app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    text=True, env=dict(os.environ, HALFWARP_CACHE=cache))
+
+        def want(name, process, lines):
+            out, err = process.communicate(timeout=60)
+            finish(name, out == "189\n" and err.count("\n") == lines, out + err)
+
+        want("unwritable cache", start("/dev/null/x"), 1)
+        for process in [start(f"{dir}/shared") for _ in range(4)]:
+            want("shared cache", process, 0)
+        for damage in (lambda b: b[:100], lambda b: bytes(x ^ 0x55 for x in b), lambda b: b""):
+            for name in os.listdir(f"{dir}/shared"):
+                path = f"{dir}/shared/{name}"
+                data = open(path, "rb").read()
+                open(path, "wb").write(damage(data))
+            want("damaged cache", start(f"{dir}/shared"), 0)
+
+
 def main():
+    if not WANTED:
+        interrupted()
+        caches()
+    told("livelock", [], SPIN, "SIMT livelock", "719\n", run=["--device", "gtx-1080"])
+    told("strip", [], STORE, "no symbol table", "0\n")
     told("no PTX", ["-DLOOP=0", "-gencode", "arch=compute_90,code=sm_90"], LAUNCH,
          "only sm_90 machine code, no PTX; add -gencode arch=compute_90,code=compute_90", "209 209 0\n")
     told("endless", ["-DLOOP=1"], LAUNCH, "did not end within 1000 ms", "0 0 702\n", run=["--timeout", "1"])

@@ -11,13 +11,17 @@ __global__ void store(int *p, int v) { p[threadIdx.x] = v; }
 __global__ void trap() { asm("trap;"); }
 __global__ void fail(int n) { assert(n == 0); }
 __global__ void misaligned(char *p) { *(int *)(p + 1) = 1; }
-__global__ void deep(int n, int *p)
+__device__ __noinline__ int deeper(int n, volatile int *p)
 {
-    volatile int big[1000];
-    big[n % 1000] = n;
-    if (n > 0)
-        *p = big[(n * 7) % 1000];
+    int kept[64];
+    for (int i = 0; i < 64; i++)
+        kept[i] = p[i & 3] + n;
+    if (n <= 0)
+        return kept[p[0] & 63];
+    int r = deeper(n - 1, p);
+    return r + kept[(r + p[1]) & 63];
 }
+__global__ void deep(int n, int *p) { p[4] = deeper(n, p); }
 extern __shared__ int dynamic[];
 __global__ void shared_user(int *p) { dynamic[threadIdx.x] = 1; *p = dynamic[0]; }
 
@@ -43,6 +47,16 @@ static void expect_sticky(int code)
 static void outside() { store<<<1, 32>>>((int *)16, 1); expect_sticky(cudaErrorIllegalAddress); }
 static void trapped() { trap<<<1, 1>>>(); expect_sticky(cudaErrorLaunchFailure); }
 static void asserted() { fail<<<1, 1>>>(1); expect_sticky(cudaErrorAssert); }
+static void overflown()
+{
+    int *p;
+    OK(cudaMalloc(&p, 64));
+    OK(cudaMemset(p, 0, 64));
+    deep<<<1, 32>>>(2, p);
+    OK(cudaDeviceSynchronize());
+    deep<<<1, 32>>>(1000000, p);
+    expect_sticky(cudaErrorHardwareStackError);
+}
 static void unaligned()
 {
     char *p;
@@ -104,6 +118,11 @@ static void arguments()
     OK(cudaStreamCreate(&s));
     OK(cudaStreamDestroy(s));
     EXPECT(cudaStreamSynchronize(s), cudaErrorInvalidResourceHandle);
+    EXPECT(cudaStreamDestroy(s), cudaErrorInvalidResourceHandle);
+    EXPECT(cudaEventDestroy(e), cudaErrorInvalidResourceHandle);
+    cudaGetLastError();
+    store<<<1, 1, 0, s>>>(p, 1);
+    EXPECT(cudaGetLastError(), cudaErrorInvalidResourceHandle);
     cudaGetLastError();
     for (int a = 1; a < 148; a++) {
         int v = -1, error = cudaDeviceGetAttribute(&v, (cudaDeviceAttr)a, 0);
@@ -116,7 +135,7 @@ static void arguments()
 
 static const struct { const char *name; void (*run)(); } parts[] = {
     { "outside", outside }, { "trapped", trapped }, { "asserted", asserted },
-    { "unaligned", unaligned }, { "configuration", configuration }, { "arguments", arguments },
+    { "unaligned", unaligned }, { "overflown", overflown }, { "configuration", configuration }, { "arguments", arguments },
 };
 
 int main(int argc, char **argv)
