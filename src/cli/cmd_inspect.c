@@ -261,8 +261,25 @@ static int inspect_cuda(cli *c, const char *path)
     return 0;
 }
 
+static int list_isa(cli *c)
+{
+    hw_ptx_form f;
+    for (uint32_t i = 0; hw_ptx_get_form(i, &f); i++) {
+        cli_print(c, "%s%s%s%s%s  PTX %u.%u", f.form, f.operands[0] ? " " : "", f.operands,
+                  f.types[0] ? "  " : "", f.types, f.since / 10, f.since % 10);
+        if (f.target)
+            cli_print(c, ", sm_%u", f.target);
+        cli_print(c, "\n");
+    }
+    return 0;
+}
+
 int cmd_inspect(cli *c)
 {
+    if (c->given[OPT_isa] && !c->operand_count)
+        return list_isa(c);
+    if (c->given[OPT_isa] || !c->operand_count)
+        return cli_fail(c, "inspect takes a FILE, or --isa and none");
     const char *path = c->operands[0];
     hw_str file;
     if (hw_read_file(c->arena, path, &file, c->diag) != HW_OK)

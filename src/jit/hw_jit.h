@@ -40,7 +40,7 @@ typedef struct hw_code {
     const uint32_t *symbols;
     bool suspends;   /* can return anything but DONE */
     bool spins;      /* has spin loops */
-    bool flush_all;  /* MXCSR: FTZ and DAZ set while this code runs (see facts on denormals) */
+    bool flush_all;  /* MXCSR: FTZ and DAZ set while this code runs */
     uint32_t n_locs; /* for messages: loc index -> place */
     const hw_wir_loc *locs;
     const hw_count_table *count; /* if the variant has listeners; else NULL */

@@ -91,4 +91,11 @@ hw_str hw_ptx_text(const hw_ptx_module *m);
 uint32_t hw_ptx_find_kernel(const hw_ptx_module *m, const char *name);
 uint32_t hw_ptx_find_variable(const hw_ptx_module *m, const char *name);
 
+/* The instruction forms of ptx.def: form i, from 0; false behind the last. In the table's notation. */
+typedef struct hw_ptx_form {
+    const char *form, *operands, *types;
+    uint32_t since, target; /* 90: PTX 9.0; 75: sm_75; 0: all */
+} hw_ptx_form;
+bool hw_ptx_get_form(uint32_t i, hw_ptx_form *out);
+
 #endif

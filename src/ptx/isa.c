@@ -393,6 +393,16 @@ static void ready(void)
 
 /* ---- what other files ask ---- */
 
+bool hw_ptx_get_form(uint32_t i, hw_ptx_form *out)
+{
+    if (i >= PTX_ROW_COUNT)
+        return false;
+    ready();
+    const ptx_row *r = &rows[i];
+    *out = (hw_ptx_form){ r->form, r->operands, r->types, r->since, r->target };
+    return true;
+}
+
 const ptx_row *hw_ptx_opcode(hw_str opcode)
 {
     ready();

@@ -4,7 +4,8 @@
 In a .md file the transcripts are fenced blocks that start with ```console; any other file is one transcript.
 '$ command' runs in a shell with the program's folder first on PATH; the lines up to the next '$' are what it must print
 (standard output and errors together); '...' alone stands for any lines, within a line for any text; '[2]' as the last line
-is the exit status if it is not 0; '$?' lines starting with '#' are comments. Commands of a file share a scratch folder."""
+is the exit status if it is not 0; '$?' lines starting with '#' are comments. Commands of a file share a scratch folder, in which
+examples/ is the project's."""
 import os
 import re
 import subprocess
@@ -67,6 +68,7 @@ def run(command, folder, env):
 def check_file(path, env):
     bad = count = 0
     with tempfile.TemporaryDirectory() as folder:
+        os.symlink(os.path.join(env['SOURCE'], 'examples'), os.path.join(folder, 'examples'))
         for block in blocks(path):
             for n, command, want in commands(block):
                 status = 0
