@@ -148,6 +148,15 @@ static void give_up(hw_worker *k)
             hw_block_give_up(k->blocks[i]);
 }
 
+/* After each round of all open blocks: first others' turn, later a little sleep. */
+static void rest(uint32_t rounds)
+{
+    if (rounds < 1000)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
+}
+
 /* Every open block of this worker waits for others. */
 static hw_block *when_stalled(hw_worker *k)
 {
@@ -169,12 +178,8 @@ static hw_block *when_stalled(hw_worker *k)
         if (b)
             return b;
     }
-    if (k->stalls % k->nblocks == 0) {
-        if (k->stalls / k->nblocks < 1000)
-            sched_yield();
-        else
-            nanosleep(&(struct timespec){ .tv_nsec = 20000 }, NULL);
-    }
+    if (k->stalls % k->nblocks == 0)
+        rest(k->stalls / k->nblocks);
     return next_busy(k);
 }
 
