@@ -237,7 +237,9 @@ static int inspect_cuda(cli *c, const char *path)
     size_t n;
     if (hw_image_open_file(c->arena, path, &images, &n, c->diag) != HW_OK)
         return cli_fail_diag(c);
-    bool quiet = c->given[OPT_ptx] || c->given[OPT_wir];
+    bool quiet = c->given[OPT_ptx] || c->given[OPT_wir], runs = false;
+    const char *why_not =
+        NULL; /* said only if nothing in the file can run: a linker's stub has no PTX either */
     for (size_t i = 0; i < n; i++) {
         hw_str *texts;
         size_t ntexts;
@@ -250,14 +252,16 @@ static int inspect_cuda(cli *c, const char *path)
         enum { NEWEST = UINT16_MAX };
         hw_diag *none = hw_diag_new(c->arena);
         if (hw_image_ptx(c->arena, &images[i], NEWEST, &texts, &ntexts, none) != HW_OK) {
-            if (!quiet && none->first)
-                cli_print(c, "%s\n", none->first->text);
+            why_not = none->first ? none->first->text : why_not;
             continue;
         }
         int rc = inspect_ptx(c, path, texts, ntexts);
         if (rc)
             return rc;
+        runs = true;
     }
+    if (!runs && !quiet && why_not)
+        cli_print(c, "%s\n", why_not);
     return 0;
 }
 

@@ -125,11 +125,14 @@ def main():
         r = run("--entry", "widths", "s16[2]=7", "f64[2]=ramp", "s16=-300", "f64=0.1")
         check("widths", r.stdout == "0: s16[2] = -300 7\n1: f64[2] = 0.10000000000000001 0.5\n",
               r.stdout + r.stderr)
-        open(f"{dir}/waiting.ptx", "w").write(WAITING)
-        r = run("--entry", "wait", "--block", "32", "--print", "32", "u32[1]=0", "u32[32]=iota",
-                path=f"{dir}/waiting.ptx")
-        check("waiting", r.stdout == "0: u32[1] = 1000\n1: u32[32] = " + " ".join(
-            [str(1000 + i * i) if i else "5" for i in range(32)]) + "\n", r.stdout + r.stderr)
+        # The others wait each with an operation of its own, then all with one load of a uniform address.
+        for name, how in (("waiting", WAITING),
+                          ("waiting on a load", WAITING.replace("atom.acquire.gpu.global.add.u32 %r12, [%rd1], 0", "ld.acquire.gpu.u32 %r12, [%rd1]"))):
+            open(f"{dir}/waiting.ptx", "w").write(how)
+            r = run("--entry", "wait", "--block", "32", "--print", "32", "u32[1]=0", "u32[32]=iota",
+                    path=f"{dir}/waiting.ptx")
+            check(name, r.stdout == "0: u32[1] = 1000\n1: u32[32] = " + " ".join(
+                [str(1000 + i * i) if i else "5" for i in range(32)]) + "\n", r.stdout + r.stderr)
         open(f"{dir}/nested.ptx", "w").write(""".version 8.0
 .target sm_75
 .address_size 64
