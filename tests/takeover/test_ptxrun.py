@@ -143,6 +143,14 @@ def main():
         r = run("--entry", "parent", "u64[1]=0", path=f"{dir}/nested.ptx")
         check("nested", r.returncode != 0 and "device-side launch (dynamic parallelism) of 'child' is not supported" in
               r.stderr, r.stdout + r.stderr)
+        for what, declared, used in (
+                ("function", ".extern .func absent();", "call absent;"),
+                ("variable", ".extern .global .align 4 .b32 absent;", "ld.global.u32 %r, [absent];")):
+            open(f"{dir}/extern.ptx", "w").write(f".version 8.0\n.target sm_75\n.address_size 64\n{declared}\n"
+                                                 f".visible .entry k() {{ .reg .b32 %r; {used} ret; }}\n")
+            r = run("--entry", "k", path=f"{dir}/extern.ptx")
+            check(f"missing extern {what}", r.returncode != 0 and f"unresolved extern {what} 'absent', needed by 'k'" in
+                  r.stderr and "(218)" in r.stderr and ":4:" in r.stderr, r.stdout + r.stderr)
         one = run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout
         check("random", one == run(*scale, "f32[4]=random(3)", "f32=1", "u32=4").stdout and
               one != run(*scale, "f32[4]=random(4)", "f32=1", "u32=4").stdout and

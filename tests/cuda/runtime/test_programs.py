@@ -3,6 +3,7 @@
 """Self-checking CUDA programs, built by nvcc in each way, through `halfwarp run`.
 Arguments: nvcc, halfwarp, then names of programs or builds to run (default: all)."""
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -131,15 +132,23 @@ def caches():
         open(f"{dir}/x.cu", "w").write(STORE)
         subprocess.run([NVCC, f"{dir}/x.cu", "-o", f"{dir}/app"], check=True)
 
-        def start(cache):
+        def start(cache, **more):
             return subprocess.Popen([HALFWARP, "run", f"{dir}/app"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                    text=True, env=dict(os.environ, HALFWARP_CACHE=cache))
+                                    text=True, env=dict(os.environ, HALFWARP_CACHE=cache), **more)
+
+        def full():
+            """As on a full disk: files can be made, but nothing can be written to them."""
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
         def want(name, process, lines):
             out, err = process.communicate(timeout=60)
             finish(name, out == "189\n" and err.count("\n") == lines, out + err)
 
         want("unwritable cache", start("/dev/null/x"), 1)
+        process = start(f"{dir}/full", preexec_fn=full)
+        out, err = process.communicate(timeout=60)
+        finish("full cache", out == "189\n" and err.count("\n") <= 1, out + err)
         for process in [start(f"{dir}/shared") for _ in range(4)]:
             want("shared cache", process, 0)
         for damage in (lambda b: b[:100], lambda b: bytes(x ^ 0x55 for x in b), lambda b: b""):

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 __global__ void store(int *p, int v) { p[threadIdx.x] = v; }
+__global__ void __launch_bounds__(64) bounded(int *p) { p[threadIdx.x & 1] = 1; }
 __global__ void trap() { asm("trap;"); }
 __global__ void fail(int n) { assert(n == 0); }
 __global__ void misaligned(char *p) { *(int *)(p + 1) = 1; }
@@ -69,6 +70,8 @@ static void configuration()
 {
     int *p;
     OK(cudaMalloc(&p, 4096 * 4));
+    bounded<<<1, 128>>>(p);
+    EXPECT(cudaGetLastError(), cudaErrorLaunchOutOfResources);
     store<<<1, 1025>>>(p, 1);
     EXPECT(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
     EXPECT(cudaGetLastError(), cudaErrorInvalidConfiguration);
