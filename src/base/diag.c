@@ -66,14 +66,6 @@ hw_status hw_fail_at(hw_diag *d, hw_status status, hw_place at, const char *fmt,
     return status;
 }
 
-void hw_warn_at(hw_diag *d, hw_place at, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    add(d, HW_SEV_WARNING, HW_OK, at, fmt, ap);
-    va_end(ap);
-}
-
 void hw_note_at(hw_diag *d, hw_place at, const char *fmt, ...)
 {
     va_list ap;

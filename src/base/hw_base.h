@@ -157,7 +157,6 @@ hw_diag *hw_diag_new(hw_arena *a);
 hw_status hw_fail(hw_diag *d, hw_status status, const char *fmt, ...) HW_PRINTF(3, 4);
 hw_status hw_fail_at(hw_diag *d, hw_status status, hw_place at, const char *fmt, ...)
     HW_PRINTF(4, 5);
-void hw_warn_at(hw_diag *d, hw_place at, const char *fmt, ...) HW_PRINTF(3, 4);
 void hw_note_at(hw_diag *d, hw_place at, const char *fmt, ...) HW_PRINTF(3, 4);
 /* All messages as text "file:line:col: error: text" with the source line and a caret; in the arena.
  */

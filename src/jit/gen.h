@@ -29,7 +29,6 @@ hw_lt hwg_vec_of(hw_lt elem, unsigned lanes); /* elem itself if lanes is 1 */
 hw_lt hwg_like(hw_lv v, hw_lt elem);          /* elem in as many lanes as v */
 hw_lt hwg_int(hw_gen *g, unsigned bits);
 hw_lt hwg_reg_type(hw_gen *g, unsigned type); /* LLVM element type of a WIR register type */
-hw_lt hwg_float(hw_gen *g, unsigned type);    /* F16 F32 F64 */
 hw_lv hwg_k(hw_lt t, uint64_t bits);          /* integer constant, splat for vectors */
 hw_lv hwg_kf(hw_lt t, double x);              /* float constant, splat for vectors */
 hw_lv hwg_klike(hw_lv v, uint64_t bits);      /* an integer constant of v's type */

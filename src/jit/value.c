@@ -37,11 +37,6 @@ hw_lt hwg_reg_type(hw_gen *g, unsigned type)
     return hwg_int(g, hw_wir_bits((hw_wir_type)type));
 }
 
-hw_lt hwg_float(hw_gen *g, unsigned type)
-{
-    return type == HW_T_F64 ? g->f64 : type == HW_T_F16 ? g->f16 : g->f32;
-}
-
 /* ---- constants ---- */
 static hw_lv splat_const(hw_lt t, hw_lv k)
 {

@@ -23,9 +23,5 @@ hw_status hw_wir_interpret_insn(const hw_wir_function *f, const hw_wir_insn *i,
                                 const hw_wir_env *env, uint32_t lane, uint64_t *regs);
 /* Where a lane goes after a block: the target's index in the block, or UINT32_MAX if it ends. */
 uint32_t hw_wir_interpret_branch(const hw_wir_block *b, const uint64_t *regs);
-/* A whole function for one lane; HW_F_TIMEOUT after max_steps instructions. Fences, prefetches,
- * yields and barriers do nothing. */
-hw_status hw_wir_interpret(const hw_wir_function *f, const hw_wir_env *env, uint32_t lane,
-                           uint64_t *regs, uint64_t max_steps);
 
 #endif

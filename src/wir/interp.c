@@ -348,19 +348,3 @@ uint32_t hw_wir_interpret_branch(const hw_wir_block *b, const uint64_t *regs)
         return guard_holds(last, regs) ? UINT32_MAX : 0;
     }
 }
-
-hw_status hw_wir_interpret(const hw_wir_function *f, const hw_wir_env *env, uint32_t lane,
-                           uint64_t *regs, uint64_t max_steps)
-{
-    for (uint32_t at = 0; at != UINT32_MAX;) {
-        const hw_wir_block *b = &f->blocks.ptr[at];
-        if (b->insns.len > max_steps)
-            return HW_F_TIMEOUT;
-        max_steps -= b->insns.len;
-        for (size_t k = 0; k + 1 < b->insns.len; k++)
-            HW_TRY(hw_wir_interpret_insn(f, &b->insns.ptr[k], env, lane, regs));
-        uint32_t t = hw_wir_interpret_branch(b, regs);
-        at = t == UINT32_MAX ? t : b->targets[t];
-    }
-    return HW_OK;
-}
