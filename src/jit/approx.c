@@ -133,6 +133,14 @@ LANE(rsqrt)
 
 static const double MAGIC = 12582912.0; /* 1.5 * 2^23: adding it rounds to an integer */
 
+/* An x too large to be reduced leaves anything: made something in [-1, 1], whose sine and cosine are
+ * there too (PTX ISA, sin: no bound there). NaN stays. */
+static hw_lv bounded(hw_gen *g, hw_lv x)
+{
+    x = b_select(g, b_fcmp(g, LLVMRealOGT, x, kf(x, 1)), kf(x, 1), x);
+    return b_select(g, b_fcmp(g, LLVMRealOLT, x, kf(x, -1)), kf(x, -1), x);
+}
+
 /* r in [-pi/4, pi/4] and the quadrant's bits of x = quadrant * pi/2 + r. */
 static hw_lv reduce(hw_gen *g, hw_lv x, hw_lv *quadrant)
 {
@@ -143,14 +151,7 @@ static hw_lv reduce(hw_gen *g, hw_lv x, hw_lv *quadrant)
     for (unsigned i = 0; i < HW_COUNTOF(parts); i++)
         r = hwg_fma(g, n, kf(x, parts[i]), r);
     *quadrant = hwg_bits(g, k);
-    return r;
-}
-
-/* Beyond the range where x can be reduced: something in [-1, 1]. NaN stays. */
-static hw_lv bounded(hw_gen *g, hw_lv x)
-{
-    x = b_select(g, b_fcmp(g, LLVMRealOGT, x, kf(x, 1)), kf(x, 1), x);
-    return b_select(g, b_fcmp(g, LLVMRealOLT, x, kf(x, -1)), kf(x, -1), x);
+    return bounded(g, r);
 }
 
 static hw_lv wave(hw_gen *g, hw_lv x, unsigned add)
@@ -165,7 +166,7 @@ static hw_lv wave(hw_gen *g, hw_lv x, unsigned add)
     hw_lv cosine = hwg_fma(g, b_fmul(g, y, y), hwg_polynomial(g, y, c, 3), half);
     q = b_add(g, q, hwg_klike(q, add));
     hw_lv swap = b_icmp(g, LLVMIntNE, b_and(g, q, hwg_klike(q, 1)), hwg_klike(q, 0));
-    hw_lv r1 = bounded(g, b_select(g, swap, cosine, sine));
+    hw_lv r1 = b_select(g, swap, cosine, sine);
     hw_lv sign = b_shl(g, b_and(g, q, hwg_klike(q, 2)), hwg_klike(q, 30));
     return hwg_as(g, b_xor(g, hwg_bits(g, r1), sign), g->f32);
 }
