@@ -214,6 +214,15 @@ static hw_outcome run_through(hw_block *b)
     return HW_BLOCK_ENDED;
 }
 
+/* Whose turn it is among the warps of a pass. On hardware they move together, and programs leave
+ * more to that than they should. At the start the first warp goes first: what it alone sets up is
+ * there when the others come. Once they have met it goes last: what it alone writes for all (a
+ * block's sum, a flag) must not overtake the others' reads of the value before. */
+static inline uint32_t next_of(const hw_block *b, uint64_t pass)
+{
+    return (uint32_t)(b->met ? 63 - __builtin_clzll(pass) : __builtin_ctzll(pass));
+}
+
 hw_outcome hw_block_run(hw_block *b)
 {
     if (!b->run->code->suspends)
@@ -223,8 +232,12 @@ hw_outcome hw_block_run(hw_block *b)
         bool moved = false;
         if (!b->runnable)
             deadlock(b);
-        for (uint64_t pass = b->runnable; pass; pass &= pass - 1)
-            moved |= turn(b, (uint32_t)__builtin_ctzll(pass));
+        for (uint64_t pass = b->runnable; pass;) {
+            uint32_t w = next_of(b, pass);
+            pass &= ~(UINT64_C(1) << w);
+            moved |= turn(b, w);
+        }
+        b->met = true;
         if (stopped(b))
             return HW_BLOCK_ABANDONED;
         moved_once |= moved;

@@ -271,6 +271,7 @@ void hw_block_start(hw_block *b, uint64_t index)
     uint32_t smid = (uint32_t)(index % r->proto.nsmid);
     atomic_store_explicit(&b->index, index, memory_order_relaxed);
     b->busy = true;
+    b->met = false;
     b->live = b->runnable = b->nwarps == 64 ? UINT64_MAX : (UINT64_C(1) << b->nwarps) - 1;
     if (b->awaited)
         memset(b->bar, 0, sizeof b->bar);

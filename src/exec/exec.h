@@ -52,6 +52,7 @@ struct hw_block {
     uint32_t stop;          /* every frame's stop word; accessed atomically */
     bool busy;              /* a block is started and not ended */
     bool prepared;          /* frames fit the run */
+    bool met;               /* each warp has had a turn */
     uint32_t nwarps;
     uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
     hw_barrier bar[HW_BARRIERS];

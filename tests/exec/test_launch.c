@@ -171,6 +171,37 @@ static void barriers_separate_phases(void **state)
     }
 }
 
+/* What programs leave to luck: all read a shared word, and the first warp goes on to write the next
+ * value with no barrier between; round after round. params: out */
+static uint32_t k_late_readers(hw_frame *f)
+{
+    uint32_t *shared = (uint32_t *)(void *)f->shared, *sum = (uint32_t *)(void *)f->save;
+    if (f->resume == 0)
+        *sum = 0;
+    else
+        *sum += shared[0];
+    if (f->resume < 10) {
+        if (f->warp == 0)
+            shared[0] = f->resume;
+        return wait_at(f, f->resume + 1, 0, 0);
+    }
+    words(param(f, 0))[f->warp] = *sum;
+    return HW_WARP_DONE;
+}
+
+static void the_first_warp_does_not_overtake_readers(void **state)
+{
+    (void)state;
+    rig *r = rig_new(1, NULL);
+    r->code = (hw_code){ .save_bytes = 64, .static_shared_bytes = 128 };
+    uint64_t out = rig_alloc(r, 32 * 4);
+    rig_shape s = { .grid = { 3 }, .block = { 1024 }, .suspends = true };
+    assert_int_equal(RUN(r, k_late_readers, s, out), HW_OK);
+    for (uint32_t w = 0; w < 32; w++)
+        assert_int_equal(words(out)[w], 45);
+    rig_free(r);
+}
+
 /* Reductions of every kind over warps. params: out[3] */
 static uint32_t k_reduce(hw_frame *f)
 {
@@ -544,6 +575,7 @@ int main(void)
         cmocka_unit_test(large_grids_are_covered),
         cmocka_unit_test(frames_say_what_the_launch_is),
         cmocka_unit_test(barriers_separate_phases),
+        cmocka_unit_test(the_first_warp_does_not_overtake_readers),
         cmocka_unit_test(barriers_reduce),
         cmocka_unit_test(counted_barriers_join_producers_and_consumers),
         cmocka_unit_test(ended_warps_do_not_hold_a_barrier),
