@@ -44,6 +44,12 @@ typedef struct hw_callbacks {
     uint64_t (*clock)(hw_frame *f, uint32_t which);
     /* BARRIER_ARRIVE: this warp arrives at barrier id for count threads (0: all) and goes on. */
     void (*arrive)(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
+    /* These lanes are parked at the barriers id[lane] for count[lane] threads (NULL: all), kind
+     * frame.bar_kind, frame.bar_lanes those whose predicate holds; frame.lanes is up to date. Lanes in
+     * frame.blocked may not go on. */
+    void (*park)(hw_frame *f, const uint32_t *id, const uint32_t *count, uint32_t lanes);
+    /* The same at a warp barrier, each lane for the lanes mask[lane]. */
+    void (*sync)(hw_frame *f, const uint32_t *mask, uint32_t lanes);
 } hw_callbacks;
 
 /* What a warp's code returns. */
@@ -53,6 +59,7 @@ typedef enum hw_warp_status {
                         frame.bar_kind */
     HW_WARP_YIELD,   /* suspended in a spin loop: run others, then resume */
     HW_WARP_DEOPT,   /* a wrap guard failed: resume in the no_shapes variant */
+    HW_WARP_PARKED,  /* every lane that has not ended is in frame.blocked */
 } hw_warp_status;
 
 enum { HW_BAR_SYNC, HW_BAR_POPC, HW_BAR_AND, HW_BAR_OR };

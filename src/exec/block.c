@@ -3,8 +3,6 @@
  * could run say that they wait for somebody else. */
 #include "count.h"
 
-#include <stdio.h>
-
 static uint32_t warps_in(uint64_t mask)
 {
     return (uint32_t)__builtin_popcountll(mask);
@@ -19,25 +17,27 @@ static void release(hw_block *b, uint32_t id)
         for (uint64_t m = bar->waiting; m; m &= m - 1)
             b->frames[__builtin_ctzll(m)].bar_value = bar->value;
     b->runnable |= bar->waiting;
+    if (bar->parted)
+        hw_block_release_parted(b, id);
     *bar = (hw_barrier){ 0 };
     b->awaited &= ~(UINT64_C(1) << id);
 }
 
 /* Warps that have ended do not keep a whole-block barrier from completing. */
-static void release_if_complete(hw_block *b, uint32_t id)
+void hw_block_check(hw_block *b, uint32_t id)
 {
     hw_barrier *bar = &b->bar[id];
     uint32_t arrived = warps_in(bar->waiting) * HW_WARP_LANES + bar->arrived;
+    if (bar->parted)
+        arrived += hw_block_parted_threads(b, id);
     uint32_t wanted = bar->count ? bar->count : warps_in(b->live) * HW_WARP_LANES;
-    if (bar->waiting && arrived >= wanted)
+    if ((bar->waiting || bar->parted || bar->count) && arrived >= wanted)
         release(b, id);
-    else if (!bar->waiting && bar->count && arrived >= wanted)
-        *bar = (hw_barrier){ 0 };
 }
 
 static uint32_t combined(const hw_barrier *bar, const hw_frame *f)
 {
-    bool first = bar->waiting == 0 || bar->kind == HW_BAR_SYNC;
+    bool first = bar->kind == HW_BAR_SYNC;
     switch (f->bar_kind) {
     case HW_BAR_POPC:
         return (first ? 0 : bar->value) + f->bar_value;
@@ -50,7 +50,7 @@ static uint32_t combined(const hw_barrier *bar, const hw_frame *f)
     }
 }
 
-static hw_barrier *barrier_at(hw_frame *f, uint32_t id)
+hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id)
 {
     hw_block *b = f->owner;
     if (id >= HW_BARRIERS)
@@ -60,13 +60,17 @@ static hw_barrier *barrier_at(hw_frame *f, uint32_t id)
 
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
 {
-    (void)lanes;
     hw_block *b = f->owner;
-    hw_barrier *bar = barrier_at(f, id);
-    bar->arrived += HW_WARP_LANES;
+    hw_barrier *bar = hw_block_barrier(f, id);
+    if (lanes == f->lanes || !b->run->x->dev->capability.independent_thread_scheduling) {
+        bar->arrived += HW_WARP_LANES;
+    } else {
+        bar->parted |= UINT64_C(1) << f->warp;
+        b->came_by[id][f->warp] |= lanes;
+    }
     bar->count = count;
     b->awaited |= UINT64_C(1) << id;
-    release_if_complete(b, id);
+    hw_block_check(b, id);
 }
 
 /* Anything but a plain barrier of the whole block. */
@@ -82,15 +86,15 @@ static void wait_counted(hw_block *b, uint32_t w, uint32_t id)
     bar->count = f->bar_count;
     b->runnable &= ~(UINT64_C(1) << w);
     b->awaited |= UINT64_C(1) << id;
-    release_if_complete(b, id);
+    hw_block_check(b, id);
 }
 
 static inline void wait_at(hw_block *b, uint32_t w)
 {
     hw_frame *f = &b->frames[w];
     uint32_t id = f->bar_id;
-    hw_barrier *bar = barrier_at(f, id);
-    if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind) {
+    hw_barrier *bar = hw_block_barrier(f, id);
+    if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind || bar->parted) {
         wait_counted(b, w, id);
         return;
     }
@@ -111,27 +115,7 @@ static void end_warp(hw_block *b, uint32_t w)
     b->live &= ~(UINT64_C(1) << w);
     b->runnable &= ~(UINT64_C(1) << w);
     for (uint64_t m = b->awaited; m; m &= m - 1)
-        release_if_complete(b, (uint32_t)__builtin_ctzll(m));
-}
-
-_Noreturn static void deadlock(hw_block *b)
-{
-    char text[400];
-    int at = 0;
-    for (uint64_t m = b->awaited; m && at < (int)sizeof text - 1; m &= m - 1) {
-        uint32_t id = (uint32_t)__builtin_ctzll(m);
-        const hw_barrier *bar = &b->bar[id];
-        if (!bar->waiting)
-            continue;
-        uint32_t arrived = warps_in(bar->waiting) * HW_WARP_LANES + bar->arrived;
-        at += snprintf(text + at, sizeof text - (size_t)at,
-                       "%s%u warps wait at barrier %u, where %u of %u threads have arrived",
-                       at ? "; " : "", warps_in(bar->waiting), id, arrived,
-                       bar->count ? bar->count : warps_in(b->live) * HW_WARP_LANES);
-    }
-    hw_frame *f = &b->frames[__builtin_ctzll(b->live)];
-    hw_raise(f, HW_F_DEADLOCK, f->fault_loc, "barrier deadlock: %s, and no warp is left to come",
-             text);
+        hw_block_check(b, (uint32_t)__builtin_ctzll(m));
 }
 
 /* ---- leaving the variant without guards ---- */
@@ -192,6 +176,9 @@ static inline bool turn(hw_block *b, uint32_t w)
     case HW_WARP_DEOPT:
         to_slow_variant(b, w);
         return true;
+    case HW_WARP_PARKED:
+        hw_block_parked(b, w);
+        return true;
     default:
         return false;
     }
@@ -231,7 +218,7 @@ hw_outcome hw_block_run(hw_block *b)
     while (b->live) {
         bool moved = false;
         if (!b->runnable)
-            deadlock(b);
+            hw_block_deadlock(b);
         for (uint64_t pass = b->runnable; pass;) {
             uint32_t w = next_of(b, pass);
             pass &= ~(UINT64_C(1) << w);

@@ -274,7 +274,7 @@ void hw_block_start(hw_block *b, uint64_t index)
     b->met = false;
     b->live = b->runnable = b->nwarps == 64 ? UINT64_MAX : (UINT64_C(1) << b->nwarps) - 1;
     if (b->awaited)
-        memset(b->bar, 0, sizeof b->bar);
+        hw_block_clear_barriers(b);
     b->awaited = 0;
     for (uint32_t w = 0; w < b->nwarps; w++) {
         hw_frame *f = &b->frames[w];
@@ -285,6 +285,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         f->lanes = UINT32_MAX;
         f->local_used = 0;
         f->spins = f->spin_mask = 0;
+        f->blocked = f->sync_lanes = 0;
         f->fault_loc = f->fault_lanes = 0;
         f->smid = smid;
         memcpy(f->ctaid, ctaid, sizeof ctaid);

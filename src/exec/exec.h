@@ -36,7 +36,8 @@ typedef struct hw_room {
 } hw_room;
 
 typedef struct hw_barrier {
-    uint64_t waiting; /* warps that wait */
+    uint64_t waiting; /* warps that wait as a whole */
+    uint64_t parted;  /* warps some of whose lanes wait or came by: hw_block.parked, came_by */
     uint32_t arrived; /* threads that came by without waiting */
     uint32_t count;   /* threads expected; 0: all that live */
     uint32_t value;   /* the reduction so far */
@@ -56,6 +57,8 @@ struct hw_block {
     uint32_t nwarps;
     uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
     hw_barrier bar[HW_BARRIERS];
+    /* Lanes of warps in bar[].parted; zero otherwise. */
+    uint32_t parked[HW_BARRIERS][HW_WARPS_MOST], came_by[HW_BARRIERS][HW_WARPS_MOST];
     hw_warp_fn *code[HW_WARPS_MOST];
     hw_frame *frames;
     uint32_t frames_cap;
@@ -166,6 +169,18 @@ typedef enum { HW_BLOCK_ENDED, HW_BLOCK_STALLED, HW_BLOCK_ABANDONED } hw_outcome
 void hw_block_give_up(hw_block *b);
 hw_outcome hw_block_run(hw_block *b);
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
+hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id); /* or a fault */
+void hw_block_check(hw_block *b, uint32_t id);          /* let the barrier's warps go if all came */
+
+/* ---- park.c ---- */
+void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint32_t lanes);
+void hw_block_sync(hw_frame *f, const uint32_t *mask, uint32_t lanes);
+/* Threads that a barrier's parted warps count for: 32 where all lanes that have not ended came. */
+uint32_t hw_block_parted_threads(const hw_block *b, uint32_t id);
+void hw_block_release_parted(hw_block *b, uint32_t id);
+void hw_block_parked(hw_block *b, uint32_t w); /* warp w was suspended with all its lanes parked */
+void hw_block_clear_barriers(hw_block *b);
+_Noreturn void hw_block_deadlock(hw_block *b);
 
 /* ---- worker.c ---- */
 void hw_worker_main(void *run, unsigned index);

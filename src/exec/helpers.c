@@ -188,6 +188,8 @@ static const hw_callbacks callbacks = {
     .listen = hw_count_listen,
     .clock = clock_now,
     .arrive = hw_block_arrive,
+    .park = hw_block_park,
+    .sync = hw_block_sync,
 };
 
 static void fill_helpers(void)

@@ -46,12 +46,6 @@ WHOLE(activemask)
     hwg_write(g, in->dst[0], hwg_uniform(g->exec));
 }
 
-WHOLE(warpsync)
-{
-    (void)in; /* lanes that are here run together; memory is ordered for all of them */
-    LLVMBuildFence(g->b, LLVMAtomicOrderingSequentiallyConsistent, true, "");
-}
-
 static hw_lv lane_numbers(hw_gen *g)
 {
     int64_t x[GEN_LANES];

@@ -9,8 +9,8 @@
  * and lanes meet again where paths join. Lanes that branch back run on at once.
  *
  * Where lanes must make progress independently, lanes that spun for a while stay waiting at their
- * loop and control goes on to later blocks; after the last it comes back to the first. Blocks that
- * end at a barrier wait until no lane of the warp waits elsewhere.
+ * loop and control goes on to later blocks; after the last it comes back to the first. Lanes that
+ * are parked at a barrier wait like others but may not run (park.c).
  *
  * A block that is not `divergent` runs with all live lanes: nobody waits elsewhere, so its uniform
  * branches jump directly. Where all flows into a check surely meet at its block, the check tests
@@ -102,6 +102,8 @@ static void find_waits(hw_gen *g)
         uint32_t b = g->an->order[k];
         const hw_wir_block *w = &g->f->blocks.ptr[b];
         const hw_wir_insn *t = terminator(g, b);
+        if (g->rotate && hwg_parks_after(g, b) && hw_wir_may_part(g->an, b, t - 1))
+            g->may_wait[w->targets[0]] = true;
         if (!parts_lanes(g, b))
             continue;
         g->exits_divergent |= t->op == HW_W_EXIT || t->op == HW_W_RET;
@@ -190,13 +192,6 @@ static hw_lb take_label(hw_gen *g, uint32_t b)
     return g->take[b];
 }
 
-static bool ends_at_barrier(const hw_gen *g, uint32_t b)
-{
-    const hw_wir_block *w = &g->f->blocks.ptr[b];
-    const hw_wir_insn *i = w->insns.len > 1 ? &w->insns.ptr[w->insns.len - 2] : NULL;
-    return i && (i->op == HW_W_BARRIER || i->op == HW_W_BARRIER_RED);
-}
-
 /* After lanes were sent off: control goes to the first of them in the order. */
 static void dispatch(hw_gen *g)
 {
@@ -211,14 +206,12 @@ static void dispatch(hw_gen *g)
         uint32_t t = g->an->order[at];
         if (!is_target(w, t) || hwg_is_exit(g, t))
             continue;
-        if (g->rotate && ends_at_barrier(g, t))
-            continue; /* its check decides */
-        if (w->ntargets == 1) {
+        if (w->ntargets == 1 && !g->rotate) {
             LLVMBuildBr(g->b, take_label(g, t));
             return;
         }
         hw_lb next = hwg_block(g, "on");
-        LLVMBuildCondBr(g->b, nonzero(g, get(g, g->pend[t])), take_label(g, t), next);
+        LLVMBuildCondBr(g->b, nonzero(g, hwg_ready(g, t)), take_label(g, t), next);
         hwg_at(g, next);
     }
     LLVMBuildBr(g->b, g->check[here + 1]);
@@ -226,13 +219,21 @@ static void dispatch(hw_gen *g)
 
 /* ---- terminators ---- */
 
+static bool parked_here(const hw_gen *g)
+{
+    return hwg_parks_after(g, g->block) && hwg_parks(g, terminator(g, g->block) - 1);
+}
+
 static void go(hw_gen *g, uint32_t t)
 {
-    if (g->version == GEN_FULL || !g->an->divergent[g->block]) {
+    if (g->version == GEN_FULL || (!g->an->divergent[g->block] && !parked_here(g))) {
         enter(g, t);
         return;
     }
-    wait_at(g, t, g->mask);
+    if (parked_here(g)) /* even if they end there: not before the barrier lets them */
+        set(g, g->pend[t], b_or(g, get(g, g->pend[t]), g->mask));
+    else
+        wait_at(g, t, g->mask);
     dispatch(g);
 }
 
@@ -469,9 +470,10 @@ static bool all_meet_at(const hw_gen *g, flows *f, uint32_t position)
 static void take(hw_gen *g, uint32_t b)
 {
     bool back_to_full = !g->an->divergent[b] || g->an->loop_header[b] == b;
-    hw_lv m = get(g, g->an->divergent[b] ? g->pend[b] : g->live);
+    hw_lv m = g->an->divergent[b] ? hwg_ready(g, b) : get(g, g->live);
     if (g->pend[b])
-        set(g, g->pend[b], hwg_k(g->i32, 0));
+        set(g, g->pend[b],
+            g->rotate ? b_and(g, get(g, g->pend[b]), b_not(g, m)) : hwg_k(g->i32, 0));
     set(g, g->mask_slot, m);
     if (g->fulls && back_to_full)
         LLVMBuildCondBr(g->b, all_lanes(g, m), g->body[GEN_FULL][b], g->body[GEN_MASKED][b]);
@@ -488,25 +490,24 @@ static void surely(hw_gen *g, uint32_t b)
         LLVMBuildBr(g->b, take_label(g, b));
 }
 
-/* Lanes that wait anywhere, or anywhere but before a barrier. */
-static hw_lv anybody(hw_gen *g, bool before_barriers)
+static hw_lv anybody(hw_gen *g)
 {
     hw_lv any = hwg_k(g->i32, 0);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
-        if (g->pend[b] && (before_barriers || !ends_at_barrier(g, b)))
+        if (g->pend[b])
             any = b_or(g, any, get(g, g->pend[b]));
     return any;
 }
 
-/* Do lanes wait at b that may run now? Where lanes run in any order, a barrier is only come to when
- * the others of the warp have come too: the warp arrives as a whole. */
-static hw_lv may_run(hw_gen *g, uint32_t b)
+/* After the last check, where lanes let others run ahead: those that may go on do, from the first
+ * check. If all are parked the warp waits. */
+static void start_again(hw_gen *g)
 {
-    hw_lv some = nonzero(g, get(g, g->pend[b]));
-    if (!g->rotate || !ends_at_barrier(g, b))
-        return some;
-    hw_lv others = b_icmp(g, LLVMIntEQ, anybody(g, false), hwg_k(g->i32, 0));
-    return b_and(g, some, others);
+    hw_lv any = anybody(g), blocked = hwg_frame(g, offsetof(hw_frame, blocked), g->i32);
+    hw_lb rest = hwg_block(g, "rest");
+    LLVMBuildCondBr(g->b, nonzero(g, b_and(g, any, b_not(g, blocked))), g->check[0], rest);
+    hwg_at(g, rest);
+    LLVMBuildCondBr(g->b, nonzero(g, any), hwg_all_parked(g), g->done);
 }
 
 static void checks(hw_gen *g)
@@ -522,14 +523,14 @@ static void checks(hw_gen *g)
         if (!g->an->divergent[b] && all && !g->rotate) {
             surely(g, b);
         } else if (g->pend[b]) {
-            LLVMBuildCondBr(g->b, may_run(g, b), take_label(g, b), g->check[k + 1]);
+            LLVMBuildCondBr(g->b, nonzero(g, hwg_ready(g, b)), take_label(g, b), g->check[k + 1]);
         } else {
             LLVMBuildBr(g->b, g->check[k + 1]);
         }
     }
     hwg_at(g, g->check[n]);
-    if (g->rotate) /* those who let others run ahead */
-        LLVMBuildCondBr(g->b, nonzero(g, anybody(g, true)), g->check[0], g->done);
+    if (g->rotate)
+        start_again(g);
     else
         LLVMBuildBr(g->b, g->done);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
@@ -549,6 +550,7 @@ static void body(hw_gen *g, uint32_t b, int version)
     g->stamp++;
     hwg_at(g, g->body[version][b]);
     hwg_set_mask(g);
+    hwg_unpark(g);
     hwg_count_block(g);
     hwg_groups(g, b);
     hwg_bundles(g, b);
@@ -582,7 +584,7 @@ void hwg_blocks(hw_gen *g)
 {
     g->pend = HW_NEW_N(g->arena, hw_lv, g->an->nblocks);
     g->take = HW_NEW_N(g->arena, hw_lb, g->an->nblocks);
-    if (g->v->independent && g->an->spins_divergent)
+    if (g->v->independent && g->an->any_order && hwg_may_park(g))
         g->rotate = hwg_alloca(g, g->i1, "rotate");
     make_labels(g);
     find_waits(g);

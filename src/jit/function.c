@@ -32,7 +32,7 @@ static void reset(hw_gen *g, uint32_t index)
     memset(g->limit, 0, sizeof g->limit);
     g->open = NULL;
     g->points.len = 0;
-    g->point_of = NULL;
+    g->point_of = g->before_of = NULL;
     g->fast = NULL;
     g->deopts_to = NULL;
     g->exits_divergent = false;
@@ -50,6 +50,7 @@ static void find_arrivals(hw_gen *g)
     if (!g->v->no_shapes || !g->f->is_kernel)
         return;
     hw_variant fast = *g->v;
+    fast.lockstep_first |= fast.independent;
     fast.no_shapes = fast.independent = false;
     g->fast = hw_wir_analyse(g->arena, g->m, g->findex, &fast);
     g->deopts_to = g->fast->wrap_guard;

@@ -65,9 +65,10 @@ hw_lanes hwg_read(hw_gen *g, hw_wir_val v, unsigned type);
 hw_lv hwg_vector(hw_gen *g, hw_lanes x, unsigned type); /* as 32 lanes */
 hw_lanes hwg_uniform(hw_lv s);
 hw_lanes hwg_varying(hw_lv v);
-void hwg_write(hw_gen *g, hw_wir_val dst, hw_lanes x);   /* under the instruction's mask */
-void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x); /* in all lanes */
-hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg);           /* its allocas */
+void hwg_write(hw_gen *g, hw_wir_val dst, hw_lanes x);     /* under the instruction's mask */
+void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x);   /* in all lanes */
+void hwg_write_lanes(hw_gen *g, uint32_t reg, hw_lanes x); /* in those that execute */
+hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg);             /* its allocas */
 hw_lv hwg_src_vec(hw_gen *g, const hw_wir_insn *in, unsigned i);
 hw_lanes hwg_src(hw_gen *g, const hw_wir_insn *in, unsigned i);
 bool hwg_wanted(hw_wir_val dst);
@@ -93,6 +94,17 @@ hw_status hwg_module(hw_gen *g);
 void hwg_attributes(hw_gen *g, hw_lv fn);
 void hwg_fault(hw_gen *g, unsigned status, uint32_t loc); /* emits a call and unreachable */
 void hwg_deopt(hw_gen *g, hw_lv ok);                      /* go on if ok, else deoptimise */
+/* ---- lanes that wait without the others of their warp (park.c) ---- */
+bool hwg_parks(const hw_gen *g, const hw_wir_insn *in); /* its lanes are parked here */
+bool hwg_parks_after(const hw_gen *g, uint32_t block);  /* lanes may be parked at its end */
+bool hwg_may_park(const hw_gen *g);                     /* somewhere in the slow variant */
+void hwg_park(hw_gen *g, const hw_wir_insn *in);
+void hwg_unpark(hw_gen *g);
+void hwg_bet(hw_gen *g, const hw_wir_insn *in); /* that lanes come together; else deoptimise */
+bool hwg_bet_lost_here(const hw_gen *g, const hw_wir_insn *in);
+hw_lv hwg_ready(hw_gen *g, uint32_t b); /* lanes that wait at a block and may go on */
+hw_lb hwg_all_parked(hw_gen *g);        /* where the warp is suspended until some may */
+
 void hwg_arrival(hw_gen *g); /* where deoptimised warps come in, before an instruction */
 
 /* ---- calls (call.c) ---- */

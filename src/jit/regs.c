@@ -198,6 +198,11 @@ void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x)
     write_reg(g, reg, x, NULL);
 }
 
+void hwg_write_lanes(hw_gen *g, uint32_t reg, hw_lanes x)
+{
+    write_reg(g, reg, x, g->exec);
+}
+
 static bool guarded(const hw_gen *g)
 {
     return g->in->guard.kind == HW_V_REG;

@@ -79,6 +79,7 @@ typedef struct hw_gen_point {
     uint32_t block, index;     /* the registers live before this instruction are kept */
     hw_wir_val except;         /* but this one (the result of a barrier reduction) */
     bool canonical;            /* whole vectors and S, R: for another variant to read */
+    bool parked;               /* not in a block: all lanes wait at the starts of blocks */
     uint32_t status;           /* what leaving returns */
     hw_lb leave;               /* saves and returns; NULL: never left here */
     hw_lb go_on[GEN_VERSIONS]; /* where execution continues; NULL: not there */
@@ -121,6 +122,7 @@ typedef struct hw_gen {
     hw_lv local_used; /* i64: local memory of a lane used by callers; NULL: the frame's */
     HW_VEC(hw_gen_point *) points;
     hw_gen_point **point_of;     /* per instruction */
+    hw_gen_point **before_of;    /* the same, for leaving before instructions that suspend */
     const hw_wir_analysis *fast; /* in a no_shapes variant: of the variant it takes over from */
     const bool *deopts_to; /* per instruction, in a no_shapes variant: warps may arrive here */
     bool *may_wait;        /* per block: some lanes may have to wait at it */

@@ -47,10 +47,21 @@ static uint32_t ran_before(const hw_gen *g, uint32_t block)
     return last;
 }
 
-static uint32_t first_spin(const hw_gen *g)
+/* Are lanes parked at b? */
+static bool is_parked_at(const hw_gen *g, uint32_t b)
+{
+    bool parked = false;
+    for (uint32_t k = 0; k < g->an->npreds[b]; k++)
+        parked |= hwg_parks_after(g, g->an->preds[b][k]);
+    return parked;
+}
+
+/* The first place where lanes may be overtaken by others: a spin loop or a barrier. */
+static uint32_t first_stay(const hw_gen *g)
 {
     uint32_t k = 0;
-    while (k < g->norder && !g->an->spin_loop[g->an->order[k]])
+    while (k < g->norder && !g->an->spin_loop[g->an->order[k]] &&
+           !hwg_parks_after(g, g->an->order[k]))
         k++;
     return k;
 }
@@ -61,8 +72,9 @@ static bool may_be_waiting(const hw_gen *g, uint32_t b, uint32_t block, uint32_t
 {
     if (!g->pend[b])
         return false;
-    if (g->rotate && ran >= first_spin(g)) /* lanes may have run ahead, or stayed behind to spin */
-        return g->an->position[b] > g->an->position[block] || g->an->spin_loop[b];
+    if (g->rotate && ran >= first_stay(g)) /* lanes may have run ahead, or stayed behind */
+        return g->an->position[b] > g->an->position[block] || g->an->spin_loop[b] ||
+               is_parked_at(g, b);
     if (g->an->position[b] <= g->an->position[block])
         return false;
     for (uint32_t k = 0; k < g->an->npreds[b]; k++)
@@ -75,11 +87,12 @@ static bool may_be_waiting(const hw_gen *g, uint32_t b, uint32_t block, uint32_t
 static bool may_be_waiting_anywhere(const hw_gen *g, uint32_t b, uint32_t block, uint32_t ran)
 {
     const hw_wir_analysis *an = g->an;
-    if (an->spins && an->spin_loop[b])
+    bool parks = hwg_may_park(g);
+    if ((an->spins && an->spin_loop[b]) || (parks && is_parked_at(g, b)))
         return true;
     if (an->position[b] <= an->position[block])
         return false;
-    bool sent = an->spins;
+    bool sent = an->spins || parks;
     for (uint32_t k = 0; k < an->npreds[b] && !sent; k++)
         sent = an->position[an->preds[b][k]] <= ran;
     return sent;
@@ -92,10 +105,22 @@ static bool is_needed(const hw_gen *g, const hw_gen_point *p, uint32_t b, uint32
     return g->an->divergent[p->block] && may_be_waiting(g, b, p->block, ran);
 }
 
+static void mark_live_in(hw_gen *g, uint64_t *set, uint32_t b)
+{
+    for (uint32_t i = 0; i < g->an->nlive; i++)
+        if (hw_bit(g->an->live_in_set[b], i))
+            mark(set, hw_wir_reg(g->an->live_reg[i]), true);
+}
+
 static uint64_t *live_before(hw_gen *g, const hw_gen_point *p)
 {
     uint32_t block = p->block, index = p->index;
     uint64_t *set = HW_NEW_N(g->arena, uint64_t, g->f->regs.len / 64 + 1);
+    for (uint32_t b = 0; p->parked && b < g->an->nblocks; b++)
+        if (g->pend[b])
+            mark_live_in(g, set, b);
+    if (p->parked)
+        return set;
     for (uint32_t i = 0; i < g->an->nlive; i++)
         if (hw_bit(g->an->live_out_set[block], i))
             mark(set, hw_wir_reg(g->an->live_reg[i]), true);
@@ -112,9 +137,8 @@ static uint64_t *live_before(hw_gen *g, const hw_gen_point *p)
     /* what lanes that wait elsewhere need */
     uint32_t ran = ran_before(g, block);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
-        for (uint32_t i = 0, n = is_needed(g, p, b, ran) ? g->an->nlive : 0; i < n; i++)
-            if (hw_bit(g->an->live_in_set[b], i))
-                mark(set, hw_wir_reg(g->an->live_reg[i]), true);
+        if (is_needed(g, p, b, ran))
+            mark_live_in(g, set, b);
     return set;
 }
 
@@ -202,8 +226,14 @@ static bool mask_may_be_set(const hw_gen *g, uint32_t b, uint32_t block, uint32_
            (g->rotate || g->fast || (waiting && hw_bit(waiting, b)));
 }
 
-static void move_masks(hw_gen *g, layout *l, uint32_t block)
+static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
 {
+    uint32_t block = p->block;
+    for (uint32_t b = 0; p->parked && b < g->an->nblocks; b++)
+        if (g->pend[b])
+            move_as(g, l, g->pend[b], g->i32);
+    if (p->parked)
+        return;
     if (!l->canonical && !g->an->divergent[block])
         return;
     move(g, l, g->mask_slot);
@@ -223,7 +253,7 @@ static void move_all(hw_gen *g, const hw_gen_point *p, int what)
     layout l = { 0, what, hwg_frame(g, offsetof(hw_frame, save), g->ptr), p->canonical };
     uint64_t *set = live_before(g, p);
     mark(set, p->except, false);
-    move_masks(g, &l, p->block);
+    move_masks(g, &l, p);
     for (uint32_t r = 0, n = 0; r < g->f->regs.len; r++) {
         if (!hw_bit(set, r))
             continue;
@@ -247,21 +277,50 @@ static void move_all(hw_gen *g, const hw_gen_point *p, int what)
 
 /* ---- points ---- */
 
-static hw_gen_point *point(hw_gen *g, uint32_t status, bool before)
+static hw_gen_point *new_point(hw_gen *g, uint32_t id, uint32_t index, uint32_t status)
+{
+    hw_gen_point *p = HW_NEW(g->arena, hw_gen_point);
+    p->id = id;
+    p->block = g->block;
+    p->index = index;
+    p->status = status;
+    hw_vec_push(g->arena, &g->points, p);
+    return p;
+}
+
+/* Where a warp leaves, or comes in from the other variant, before the instruction at hand. One that
+ * suspends has a point of its own behind it. */
+static hw_gen_point *before(hw_gen *g)
+{
+    uint32_t i = g->an->first_insn[g->block] + g->index, all = g->an->first_insn[g->an->nblocks];
+    bool suspends = hw_wir_ops[g->f->blocks.ptr[g->block].insns.ptr[g->index].op].flags & HW_WF_S;
+    if (!g->before_of)
+        g->before_of = HW_NEW_N(g->arena, hw_gen_point *, all + 1);
+    if (!g->before_of[i])
+        g->before_of[i] = new_point(g, suspends ? all + i + 1 : i + 1, g->index, HW_WARP_DEOPT);
+    g->before_of[i]->canonical = true;
+    return g->before_of[i];
+}
+
+static hw_gen_point *point(hw_gen *g, uint32_t status, bool at_start)
 {
     uint32_t i = g->an->first_insn[g->block] + g->index;
     if (!g->point_of)
         g->point_of = HW_NEW_N(g->arena, hw_gen_point *, g->an->first_insn[g->an->nblocks] + 1);
     if (g->point_of[i])
         return g->point_of[i];
-    hw_gen_point *p = HW_NEW(g->arena, hw_gen_point);
-    p->id = i + 1;
-    p->block = g->block;
-    p->index = before ? g->index : g->index + 1;
-    p->status = status;
-    hw_vec_push(g->arena, &g->points, p);
-    g->point_of[i] = p;
-    return p;
+    g->point_of[i] = new_point(g, i + 1, at_start ? g->index : g->index + 1, status);
+    return g->point_of[i];
+}
+
+hw_lb hwg_all_parked(hw_gen *g)
+{
+    hw_gen_point *p = new_point(g, 2 * g->an->first_insn[g->an->nblocks] + 2, 0, HW_WARP_PARKED);
+    p->parked = true;
+    p->leave = hwg_block(g, "parked");
+    p->go_on[GEN_MASKED] = g->check[0];
+    g->info->suspends = true;
+    return p->leave;
 }
 
 static void leave(hw_gen *g, hw_gen_point *p)
@@ -355,8 +414,7 @@ void hwg_points_finish(hw_gen *g, hw_lb start)
 
 void hwg_deopt(hw_gen *g, hw_lv ok)
 {
-    hw_gen_point *p = point(g, HW_WARP_DEOPT, true);
-    p->canonical = true;
+    hw_gen_point *p = before(g);
     g->info->suspends = true;
     hw_lb out = hwg_block(g, "deopt"), on = hwg_block(g, "on");
     hwg_likely(g, ok, on, out);
@@ -367,10 +425,11 @@ void hwg_deopt(hw_gen *g, hw_lv ok)
 
 void hwg_arrival(hw_gen *g)
 {
-    if (!g->deopts_to || !g->deopts_to[g->an->first_insn[g->block] + g->index])
+    const hw_wir_insn *in = &g->f->blocks.ptr[g->block].insns.ptr[g->index];
+    if (!g->deopts_to ||
+        (!g->deopts_to[g->an->first_insn[g->block] + g->index] && !hwg_bet_lost_here(g, in)))
         return;
-    hw_gen_point *p = point(g, HW_WARP_DEOPT, true);
-    p->canonical = true;
+    hw_gen_point *p = before(g);
     p->go_on[g->version] = hwg_block(g, "arrived");
     LLVMBuildStore(g->b, g->mask, g->mask_slot);
     LLVMBuildBr(g->b, p->go_on[g->version]);
@@ -413,6 +472,11 @@ static void reduced(hw_gen *g, const hw_wir_insn *in, hw_lv x)
 
 WHOLE(barrier)
 {
+    if (hwg_parks(g, in)) {
+        hwg_park(g, in);
+        return;
+    }
+    hwg_bet(g, in);
     const uint32_t *n = g->v->block;
     bool red = in->op == HW_W_BARRIER_RED;
     hw_lv value = red ? contribution(g, in) : hwg_k(g->i32, 0);
@@ -438,6 +502,8 @@ WHOLE(barrier)
 WHOLE(arrive)
 {
     hw_lt args[] = { g->ptr, g->i32, g->i32, g->i32 };
+    if (g->f->is_kernel)
+        set_frame(g, offsetof(hw_frame, lanes), LLVMBuildLoad2(g->b, g->i32, g->live, ""));
     hw_lv a[] = { g->frame, one_of(g, in, 0),
                   in->src[1].kind == HW_V_NONE ? hwg_k(g->i32, 0) : one_of(g, in, 1), g->exec };
     hwg_callback(g, offsetof(hw_callbacks, arrive), LLVMFunctionType(g->voidt, args, 4, false), a,
@@ -483,13 +549,9 @@ static void diagnose_livelock(hw_gen *g, hw_lv spins, uint32_t loc)
 /* The bet may be lost: go on in the slow variant, whose lanes run independently. */
 static void give_up(hw_gen *g)
 {
-    hw_gen_point *p = HW_NEW(g->arena, hw_gen_point);
-    p->id = g->an->first_insn[g->block] + g->index + 1;
-    p->block = g->block;
-    p->index = g->index;
-    p->status = HW_WARP_DEOPT;
+    hw_gen_point *p =
+        new_point(g, g->an->first_insn[g->block] + g->index + 1, g->index, HW_WARP_DEOPT);
     p->canonical = true;
-    hw_vec_push(g->arena, &g->points, p);
     hw_lb out = hwg_block(g, "give_up"), on = hwg_block(g, "on");
     hw_lv asked = hwg_frame(g, offsetof(hw_frame, give_up), g->i32);
     hwg_unlikely(g, b_icmp(g, LLVMIntNE, asked, hwg_k(g->i32, 0)), out, on);

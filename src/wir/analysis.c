@@ -107,7 +107,7 @@ bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
         const hw_wir_block *block = &f->blocks.ptr[b];
         for (size_t k = 0; k < block->insns.len; k++) {
             const hw_wir_insn *i = &block->insns.ptr[k];
-            if (hw_wir_is(i, HW_WF_S))
+            if (hw_wir_is(i, HW_WF_S) || hw_wir_waits(i->op))
                 return true;
             waits |= i->op == HW_W_ATOM && (i->atom == HW_ATOM_CAS || i->atom == HW_ATOM_EXCH);
             waits |= i->op == HW_W_LOAD && (i->flags & (HW_I_VOLATILE | HW_I_ACQUIRE));
@@ -165,14 +165,21 @@ static bool callees_suspend(const analysis *n)
 
 /* ---- divergence ---- */
 
-static bool barrier_in_divergent_code(const analysis *n)
+bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn *i)
 {
-    for (uint32_t b = 0; b < n->nblocks; b++)
-        for (uint32_t k = n->out->first_insn[b]; k < n->out->first_insn[b + 1]; k++) {
-            unsigned op = n->insns[k]->op;
-            if (n->out->divergent[b] && (op == HW_W_BARRIER || op == HW_W_BARRIER_RED))
-                return true;
-        }
+    if (!hw_wir_waits(i->op))
+        return false;
+    bool parts = o->divergent[block];
+    for (uint32_t k = 0; k < i->nsrc && k < 2; k++)
+        parts |= i->src[k].kind == HW_V_REG && o->shape[i->src[k].reg].kind != HW_SHAPE_UNIFORM;
+    return parts;
+}
+
+static bool lanes_wait_apart(const analysis *n)
+{
+    for (uint32_t k = 0; k < n->ninsns; k++)
+        if (hw_wir_may_part(n->out, n->block_of[k], n->insns[k]))
+            return true;
     return false;
 }
 
@@ -204,7 +211,8 @@ static void find_divergence(analysis *n)
     hw_wir_start_shapes(n);
     iterate(n);
     hw_wir_find_spins(n);
-    o->any_order = (n->v->independent && o->spins_divergent) || barrier_in_divergent_code(n);
+    o->waits_apart = lanes_wait_apart(n);
+    o->any_order = n->v->independent && (o->spins_divergent || o->waits_apart);
     if (o->any_order) {
         iterate(n);
         hw_wir_find_spins(n);

@@ -110,27 +110,67 @@ static void thread_branches(hw_arena *a, hw_wir_function *f)
 
 /* ---- suspending instructions ---- */
 
-/* Whatever suspends a warp ends its block, so that lanes can be parked at the next one's start. */
+static bool ends_block(const hw_wir_insn *i)
+{
+    return hw_wir_is(i, HW_WF_S) || hw_wir_waits(i->op);
+}
+
+/* The rest of block b after instruction k becomes a block of its own. */
+static uint32_t split_after(hw_arena *a, hw_wir_function *f, uint32_t b, size_t k)
+{
+    uint32_t rest = add_block(a, f);
+    hw_wir_block *from = &f->blocks.ptr[b], *to = &f->blocks.ptr[rest];
+    to->targets = from->targets;
+    to->ntargets = from->ntargets;
+    to->insns.ptr = from->insns.ptr + k + 1; /* shares the array: both only shrink or move */
+    to->insns.len = to->insns.cap = from->insns.len - k - 1;
+    from->insns.len = from->insns.cap = k + 1;
+    return rest;
+}
+
+/* Lanes for which a guarded barrier does not hold go round it. */
+static void branch_round(hw_arena *a, hw_wir_function *f, uint32_t b, size_t k)
+{
+    uint32_t rest = split_after(a, f, b, k), wait = add_block(a, f);
+    hw_wir_block *from = &f->blocks.ptr[b];
+    hw_wir_insn i = from->insns.ptr[k], br = { .op = HW_W_BR, .count = 1, .loc = i.loc };
+    hw_wir_insn cbr = { .op = HW_W_CBR, .type = HW_T_I1, .count = 1, .nsrc = 1, .loc = i.loc };
+    bool negated = (i.flags & HW_I_NEG_GUARD) != 0;
+    cbr.src = HW_NEW(a, hw_wir_val);
+    cbr.src[0] = i.guard;
+    from->insns.ptr[k] = cbr;
+    set_targets(a, from, 2, wait);
+    from->targets[negated] = wait;
+    from->targets[!negated] = rest;
+    i.guard = HW_WIR_NONE;
+    i.flags &= ~(uint32_t)HW_I_NEG_GUARD;
+    hw_vec_push(a, &f->blocks.ptr[wait].insns, i);
+    hw_vec_push(a, &f->blocks.ptr[wait].insns, br);
+    set_targets(a, &f->blocks.ptr[wait], 1, rest);
+}
+
+/* Whatever suspends a warp ends its block, so that lanes can be parked at the next one's start. Where
+ * a barrier's result is given to them nothing else leads to. */
 static void split_at_suspensions(hw_arena *a, hw_wir_function *f)
 {
     for (uint32_t b = 0; b < f->blocks.len; b++) { /* the rest is looked at in its turn */
         size_t k = 0, len = f->blocks.ptr[b].insns.len;
-        while (k < len && !hw_wir_is(&f->blocks.ptr[b].insns.ptr[k], HW_WF_S))
+        while (k < len && !ends_block(&f->blocks.ptr[b].insns.ptr[k]))
             k++;
-        bool then_branch = k + 2 == len && f->blocks.ptr[b].insns.ptr[k + 1].op == HW_W_BR;
-        if (k >= len || then_branch)
+        if (k >= len)
             continue;
-        uint32_t loc = f->blocks.ptr[b].insns.ptr[k].loc;
-        uint32_t rest = add_block(a, f);
-        hw_wir_block *from = &f->blocks.ptr[b], *to = &f->blocks.ptr[rest];
-        to->targets = from->targets;
-        to->ntargets = from->ntargets;
-        to->insns.ptr = from->insns.ptr + k + 1; /* shares the array: both only shrink or move */
-        to->insns.len = to->insns.cap = len - k - 1;
-        from->insns.len = from->insns.cap = k + 1;
+        const hw_wir_insn *i = &f->blocks.ptr[b].insns.ptr[k];
+        if (i->guard.kind == HW_V_REG && hw_wir_waits(i->op)) {
+            branch_round(a, f, b, k);
+            continue;
+        }
+        bool then_branch = k + 2 == len && f->blocks.ptr[b].insns.ptr[k + 1].op == HW_W_BR;
+        if (then_branch && i->op != HW_W_BARRIER_RED)
+            continue;
+        uint32_t loc = i->loc, rest = split_after(a, f, b, k);
         hw_wir_insn br = { .op = HW_W_BR, .count = 1, .loc = loc };
-        hw_vec_push(a, &from->insns, br);
-        set_targets(a, from, 1, rest);
+        hw_vec_push(a, &f->blocks.ptr[b].insns, br);
+        set_targets(a, &f->blocks.ptr[b], 1, rest);
     }
 }
 

@@ -77,9 +77,11 @@ typedef struct hw_wir_analysis {
     bool spins;       /* a loop waits for memory another lane, warp or block writes */
     bool *spin_loop;  /* per block: it is the header of such a loop */
     bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */
-    bool any_order; /* the divergence results hold for any choice of the next block: lanes may be
-                       parked at a block's start while others run (independent && spins_divergent,
-                       or a barrier in divergent code) */
+    bool waits_apart; /* lanes of one warp can come to a barrier or warp barrier at different times,
+                             or to different ones: hw_wir_may_part of some instruction */
+    bool any_order;   /* the divergence results hold for any choice of the next block: lanes may be
+                       parked at a block's start while others run (independent, and spins_divergent or
+                       waits_apart) */
     bool calls_suspend; /* a callee that was not inlined may suspend: fibers needed */
     bool has_f64, has_ftz_f32, has_noftz_f32; /* to choose MXCSR */
     uint32_t max_live; /* registers live at once, in 32-bit units: an estimate of a real register
@@ -93,6 +95,10 @@ typedef struct hw_wir_analysis {
  * (EXIT; RET in a kernel) wait nowhere. */
 const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint32_t function,
                                       const hw_variant *v);
+
+/* Can a barrier or warp barrier be come to by some lanes of a warp without the others, or with other
+ * operands? */
+bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn *i);
 
 static inline bool hw_bit(const uint64_t *set, uint32_t i)
 {

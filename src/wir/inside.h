@@ -39,6 +39,12 @@ static inline bool hw_wir_is(const hw_wir_insn *i, unsigned flags)
     return (hw_wir_ops[i->op].flags & flags) != 0;
 }
 
+/* Do lanes wait there for others of their block or warp? */
+static inline bool hw_wir_waits(unsigned op)
+{
+    return op == HW_W_BARRIER || op == HW_W_BARRIER_RED || op == HW_W_WARPSYNC;
+}
+
 /* Low `bits` bits set. */
 static inline uint64_t hw_wir_mask(unsigned bits)
 {

@@ -6,7 +6,8 @@
  * of their targets) and go on: when the lanes of one block move to its targets, each target is
  * paired with the block that waits. Lanes that meet in one block are no pair. The least set of pairs
  * closed under this is kept in a hash table and only grows, as branches are found to diverge.
- * When any order is possible (hw_wir_analysis.any_order), either block of a pair may run.
+ * When any order is possible (hw_wir_analysis.any_order), either block of a pair may run; and a block
+ * is paired with itself where lanes that came to a barrier together need not leave it together.
  *
  * A definition of r in block p needs a blend if r is live into a block that waits while p runs, or
  * if its guard is not uniform and the old value is wanted afterwards. Block number nblocks stands
@@ -78,10 +79,10 @@ static void want(analysis *n, uint32_t run, uint32_t wait)
             set_bit(*set, n->out->live_bit[n->f->results[k]]);
 }
 
-static void add_pair(analysis *n, uint32_t a, uint32_t b)
+static void add(analysis *n, uint32_t a, uint32_t b)
 {
     struct waits *w = n->waits;
-    if (a == b || w->gave_up)
+    if (w->gave_up)
         return;
     pair p = position(n, a) < position(n, b) ? (pair){ a, b } : (pair){ b, a };
     uint64_t key = key_of(n, p);
@@ -96,6 +97,12 @@ static void add_pair(analysis *n, uint32_t a, uint32_t b)
     if (w->pairs.len * 2 > w->mask)
         grow(n, w);
     w->gave_up = w->pairs.len > MOST_PAIRS;
+}
+
+static void add_pair(analysis *n, uint32_t a, uint32_t b)
+{
+    if (a != b)
+        add(n, a, b);
 }
 
 /* ---- branches ---- */
@@ -126,9 +133,21 @@ static bool diverges(const analysis *n, const hw_wir_block *b)
     return splits && is_varying(n, last->nsrc ? last->src[0] : last->guard);
 }
 
+/* Barriers of different numbers, or for different lanes. */
+static bool leave_apart(const analysis *n, const hw_wir_block *b)
+{
+    const hw_wir_insn *i = b->insns.len > 1 ? &b->insns.ptr[b->insns.len - 2] : NULL;
+    bool apart = false;
+    for (uint32_t k = 0; i && hw_wir_waits(i->op) && k < i->nsrc && k < 2; k++)
+        apart |= is_varying(n, i->src[k]);
+    return apart;
+}
+
 static void part_lanes(analysis *n, uint32_t block)
 {
     const hw_wir_block *b = &n->f->blocks.ptr[block];
+    if (n->waits->any_order && leave_apart(n, b))
+        add(n, b->targets[0], b->targets[0]);
     n->out->divergent_branch[block] = diverges(n, b);
     bool parts = n->out->divergent_branch[block] && (n->pessimistic || !n->single[block]);
     if (!parts || n->waits->parted[block])
@@ -264,6 +283,8 @@ bool hw_wir_find_blends(analysis *n)
         if (i->ndst == 0 || n->out->blend[index])
             continue;
         bool guarded = n->guarded_live[index] && is_varying(n, i->guard);
+        guarded |=
+            n->out->any_order && i->op == HW_W_BARRIER_RED; /* lanes get it when they go on */
         if (!guarded && !wanted(n, i, n->waits->wanted[n->block_of[index]]))
             continue;
         n->out->blend[index] = changed = true;

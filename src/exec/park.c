@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lanes of a warp that wait at barriers without the others, and what is said when nobody can come
+ * any more.
+ *
+ * On devices whose lanes make progress independently a thread at a barrier first waits for those of
+ * its warp that have not ended, then the warp counts as arrived (PTX ISA, "bar, barrier"). Threads
+ * of one warp may come by different ways; a warp split over two barriers arrives at neither. */
+#include "exec.h"
+
+#include <stdio.h>
+
+#define FOR_BITS(i, mask)                                                                    \
+    for (uint64_t i##_rest = (mask), i = i##_rest ? (uint64_t)__builtin_ctzll(i##_rest) : 0; \
+         i##_rest;                                                                           \
+         i##_rest &= i##_rest - 1, i = i##_rest ? (uint64_t)__builtin_ctzll(i##_rest) : 0)
+
+static uint64_t bit(uint64_t i)
+{
+    return UINT64_C(1) << i;
+}
+
+/* Lanes of warp w that have come to a barrier. */
+static uint32_t come(const hw_block *b, uint32_t id, uint64_t w)
+{
+    return (b->parked[id][w] | b->came_by[id][w]) & b->frames[w].lanes;
+}
+
+uint32_t hw_block_parted_threads(const hw_block *b, uint32_t id)
+{
+    uint32_t threads = 0;
+    FOR_BITS(w, b->bar[id].parted)
+    if (come(b, id, w) == b->frames[w].lanes)
+        threads += HW_WARP_LANES;
+    return threads;
+}
+
+static void unblock(hw_block *b, uint64_t w, uint32_t lanes)
+{
+    b->frames[w].blocked &= ~lanes;
+    if (lanes && (b->live & bit(w)))
+        b->runnable |= bit(w);
+}
+
+void hw_block_release_parted(hw_block *b, uint32_t id)
+{
+    FOR_BITS(w, b->bar[id].parted)
+    {
+        uint32_t lanes = b->parked[id][w];
+        FOR_BITS(l, lanes)
+        b->frames[w].bar_values[l] = b->bar[id].value;
+        b->parked[id][w] = b->came_by[id][w] = 0;
+        unblock(b, w, lanes);
+    }
+}
+
+/* ---- barriers of the block ---- */
+
+/* The lanes' part of a reduction; `holds` are those whose predicate does. */
+static void reduce(hw_barrier *bar, uint32_t kind, uint32_t lanes, uint32_t holds)
+{
+    bool first = bar->kind == HW_BAR_SYNC;
+    bar->kind = kind;
+    switch (kind) {
+    case HW_BAR_POPC:
+        bar->value = (first ? 0 : bar->value) + (uint32_t)__builtin_popcount(lanes & holds);
+        break;
+    case HW_BAR_AND:
+        bar->value = (first ? 1 : bar->value) & ((lanes & ~holds) == 0);
+        break;
+    case HW_BAR_OR:
+        bar->value = (first ? 0 : bar->value) | ((lanes & holds) != 0);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Lanes of one warp at one barrier. */
+static void park(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
+{
+    hw_block *b = f->owner;
+    hw_barrier *bar = hw_block_barrier(f, id);
+    reduce(bar, f->bar_kind, lanes, f->bar_lanes);
+    bar->parted |= bit(f->warp);
+    bar->count = count;
+    b->parked[id][f->warp] |= lanes;
+    f->blocked |= lanes;
+    b->awaited |= bit(id);
+    hw_block_check(b, id);
+}
+
+void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint32_t lanes)
+{
+    while (lanes) {
+        uint32_t first = (uint32_t)__builtin_ctz(lanes), same = 0;
+        FOR_BITS(l, lanes)
+        if (id[l] == id[first] && (!count || count[l] == count[first]))
+            same |= (uint32_t)bit(l);
+        park(f, id[first], count ? count[first] : 0, same);
+        lanes &= ~same;
+    }
+}
+
+/* ---- barriers of the warp ---- */
+
+/* Lanes that wait for the lanes of `mask` go on if all of those that have not ended do the same. */
+static uint32_t let_go(hw_frame *f, uint32_t mask)
+{
+    uint32_t there = 0;
+    FOR_BITS(l, f->sync_lanes)
+    if (f->sync_mask[l] == mask)
+        there |= (uint32_t)bit(l);
+    if (mask & f->lanes & ~there)
+        return 0;
+    f->sync_lanes &= ~there;
+    f->blocked &= ~there;
+    return there;
+}
+
+void hw_block_sync(hw_frame *f, const uint32_t *mask, uint32_t lanes)
+{
+    FOR_BITS(l, lanes)
+    f->sync_mask[l] = mask[l];
+    f->sync_lanes |= lanes;
+    f->blocked |= lanes;
+    for (uint32_t rest = lanes & f->sync_lanes; rest; rest = lanes & f->sync_lanes) {
+        uint32_t first = mask[__builtin_ctz(rest)];
+        let_go(f, first);
+        FOR_BITS(l, rest)
+        if (mask[l] == first)
+            lanes &= ~(uint32_t)bit(l);
+    }
+}
+
+/* Lanes that have ended since are no longer waited for. */
+void hw_block_parked(hw_block *b, uint32_t w)
+{
+    hw_frame *f = &b->frames[w];
+    b->runnable &= ~bit(w);
+    uint32_t free = 0;
+    FOR_BITS(l, f->sync_lanes)
+    if (f->sync_lanes & bit(l))
+        free |= let_go(f, f->sync_mask[l]);
+    unblock(b, w, free);
+    FOR_BITS(id, b->awaited)
+    if (b->bar[id].parted & bit(w))
+        hw_block_check(b, (uint32_t)id);
+}
+
+void hw_block_clear_barriers(hw_block *b)
+{
+    memset(b->bar, 0, sizeof b->bar);
+    memset(b->parked, 0, sizeof b->parked);
+    memset(b->came_by, 0, sizeof b->came_by);
+}
+
+/* ---- nobody can go on ---- */
+
+static int say_barrier(const hw_block *b, uint32_t id, char *text, size_t size)
+{
+    const hw_barrier *bar = &b->bar[id];
+    uint32_t warps = (uint32_t)__builtin_popcountll(bar->waiting), lanes = 0, split = 0;
+    uint32_t arrived = warps * HW_WARP_LANES + bar->arrived + hw_block_parted_threads(b, id);
+    uint32_t wanted =
+        bar->count ? bar->count : (uint32_t)__builtin_popcountll(b->live) * HW_WARP_LANES;
+    FOR_BITS(w, bar->parted)
+    {
+        bool all = come(b, id, w) == b->frames[w].lanes;
+        warps += all && b->parked[id][w];
+        split += !all;
+        lanes += all ? 0 : (uint32_t)__builtin_popcount(b->parked[id][w]);
+    }
+    char more[96] = "";
+    if (lanes)
+        snprintf(more, sizeof more, " and %u threads of %u warps whose others are elsewhere", lanes,
+                 split);
+    return snprintf(text, size,
+                    "%u warps%s wait at barrier %u, where %u of %u threads have arrived", warps,
+                    more, id, arrived, wanted);
+}
+
+_Noreturn void hw_block_deadlock(hw_block *b)
+{
+    char text[400] = "";
+    size_t at = 0;
+    hw_frame *f = &b->frames[__builtin_ctzll(b->live)];
+    FOR_BITS(id, b->awaited)
+    {
+        if (!b->bar[id].waiting && !b->bar[id].parted)
+            continue;
+        if (at && at + 3 < sizeof text)
+            at += (size_t)snprintf(text + at, sizeof text - at, "; ");
+        int n = say_barrier(b, (uint32_t)id, text + at, sizeof text - at);
+        at = at + (size_t)n < sizeof text ? at + (size_t)n : sizeof text - 1;
+    }
+    FOR_BITS(w, b->live)
+    if (b->frames[w].sync_lanes && at + 3 < sizeof text) {
+        const hw_frame *s = &b->frames[w];
+        uint32_t lane = (uint32_t)__builtin_ctz(s->sync_lanes);
+        f = at ? f : &b->frames[w];
+        int n = snprintf(text + at, sizeof text - at,
+                         "%slane %u of warp %u waits at a warp barrier for lanes 0x%08x",
+                         at ? "; " : "", lane, (uint32_t)w, s->sync_mask[lane] & s->lanes);
+        at = at + (size_t)n < sizeof text ? at + (size_t)n : sizeof text - 1;
+    }
+    hw_raise(f, HW_F_DEADLOCK, f->fault_loc, "barrier deadlock: %s, and no warp is left to come",
+             text);
+}
