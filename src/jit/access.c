@@ -162,6 +162,20 @@ static hw_lv allowed(hw_gen *g, const hw_access *a, hw_lv x, unsigned k, uint64_
     return b_icmp(g, LLVMIntULT, rotate(g, x, k), hwg_splat(g, limit, n));
 }
 
+static hw_lv none_bad(hw_gen *g, hw_lv ok)
+{
+    hw_lv bad = b_and(g, b_not(g, hwg_vec_mask(g, ok)), g->exec);
+    return b_icmp(g, LLVMIntEQ, bad, hwg_k(g->i32, 0));
+}
+
+/* The body of lanes_allowed: addresses, start of the range, limit, lanes. */
+static hw_lv lanes_test(hw_gen *g, const hw_lv *a, void *ctx)
+{
+    const unsigned *k = ctx;
+    hw_lv x = rotate(g, b_sub(g, a[0], hwg_splat(g, a[1], GEN_LANES)), *k);
+    return none_bad(g, b_icmp(g, LLVMIntULT, x, hwg_splat(g, a[2], GEN_LANES)));
+}
+
 static bool multiples(const int64_t *x, unsigned of)
 {
     for (unsigned l = 0; x && l < GEN_LANES; l++)
@@ -213,10 +227,18 @@ hw_lv hwg_address_vector(hw_gen *g, const hw_access *a)
     return hwg_vector(g, a->addr, HW_T_I64);
 }
 
-static hw_lv none_bad(hw_gen *g, hw_lv ok)
+/* In lean code the vector test is a function, generated once for each alignment and space. */
+static hw_lv lanes_allowed(hw_gen *g, const hw_access *a, hw_lv x, unsigned k, uint64_t span)
 {
-    hw_lv bad = b_and(g, b_not(g, hwg_vec_mask(g, ok)), g->exec);
-    return b_icmp(g, LLVMIntEQ, bad, hwg_k(g->i32, 0));
+    if (!g->lean)
+        return none_bad(g, allowed(g, a, x, k, span));
+    hw_lv lo = a->base ? hwg_k(g->i64, 0) : hwg_frame_once(g, offsetof(hw_frame, range_lo), g->i64);
+    hw_lv limit = a->base ? shared_limit(g, k, span) : range_limit(g, k, false);
+    hw_lv args[] = { x, lo, limit, g->exec };
+    hw_lv *fn = &g->lanes_allowed[k];
+    if (!*fn)
+        *fn = hwg_outline(g, "allowed", g->i1, args, 4, lanes_test, &k);
+    return hwg_call_outlined(g, *fn, args, 4);
 }
 
 /* ---- the slow check ---- */
@@ -331,7 +353,7 @@ static void check(hw_gen *g, hw_access *a)
             hwg_at(g, each);
         }
         hw_lv v = plus(g, hwg_address_vector(g, a), q->lo);
-        ok = none_bad(g, allowed(g, a, v, k, (uint64_t)(q->hi - q->lo)));
+        ok = lanes_allowed(g, a, v, k, (uint64_t)(q->hi - q->lo));
     }
     hwg_likely(g, ok, on, cold);
     hwg_at(g, on);

@@ -129,7 +129,7 @@ void hwg_bundles(hw_gen *g, uint32_t block)
     g->bundles.len = 0;
     const hw_wir_block *w = &g->f->blocks.ptr[block];
     g->bundle_of = HW_NEW_N(g->arena, hw_gen_bundle *, w->insns.len);
-    for (uint32_t i = 0; i < w->insns.len; i++) {
+    for (uint32_t i = 0; i < w->insns.len && !g->lean; i++) {
         const hw_gen_group *q = g->group_of[i];
         if (q && q->member[0] == &w->insns.ptr[i] && q->n > 1)
             from_group(g, w, q);

@@ -13,7 +13,7 @@
 
 /* Passes by tier (measured: docs/architecture.md, "Generated code"). */
 static const char *const passes[] = {
-    "function(sroa,early-cse)",
+    "function(mem2reg,early-cse)",
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-mssa(licm),gvn,dce)",
 };
@@ -227,6 +227,7 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     if (instructions(m) > MOST_INSNS_TO_OPTIMISE)
         quick.tier = 0;
     g->v = &quick;
+    g->lean = quick.tier == 0;
     HW_TRY(make_target(g, o));
     g->cx = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);

@@ -81,6 +81,16 @@ void hwg_fail(hw_gen *g, hw_status s, const char *fmt, ...) HW_PRINTF(3, 4);
 
 /* ---- instructions (ops.c) ---- */
 void hwg_insn(hw_gen *g, const hw_wir_insn *in);
+/* A function of the module whose body is made by `body` from its parameters, of the types of args;
+ * the last is the lanes that execute. */
+typedef hw_lv hw_gen_body_fn(hw_gen *g, const hw_lv *params, void *ctx);
+hw_lv hwg_outline(hw_gen *g, const char *name, hw_lt result, const hw_lv *args, unsigned n,
+                  hw_gen_body_fn *body, void *ctx);
+hw_lv hwg_call_outlined(hw_gen *g, hw_lv fn, const hw_lv *args, unsigned n);
+/* Is its vector form a function of its own in this code (outline.c)? The call of it. */
+bool hwg_outlines(const hw_gen *g, const hw_wir_insn *in);
+hw_lv hwg_outlined(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *emit, const hw_lv *a,
+                   hw_lt result);
 hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in); /* lanes of the block and guard */
 
 /* ---- control (flow.c), suspension (suspend.c), functions (function.c) ---- */

@@ -267,9 +267,16 @@ static bool small_index(hw_gen *g, const hw_access *a, hw_lv *base, hw_lv *index
     return true;
 }
 
+/* Lanes with several units each: shuffles of long vectors, which take LLVM milliseconds, or a gather
+ * or scatter a unit. */
+static bool by_index(hw_gen *g, const hw_access *a)
+{
+    return g->lean && g->avx512 && a->units > 1 && a->unit >= 4 && !a->addr.d && fits32(a->addr.c);
+}
+
 static void gather(hw_gen *g, const hw_access *a, units *out)
 {
-    if (a->unit == 4 && a->units == 4) {
+    if (a->unit == 4 && a->units == 4 && !g->lean) {
         hwg_load_quads(g, a, 0, out->u);
         return;
     }
@@ -375,7 +382,7 @@ WHOLE(load)
     hw_access a = hwg_access(g, in, reg_bytes(in), in->count);
     bool uniform = a.addr.kind == HW_SHAPE_UNIFORM;
     ordered(g, in, HW_I_VOLATILE | HW_I_ACQUIRE);
-    unsigned n = a.addr.kind == HW_SHAPE_AFFINE ? find_runs(&a, r) : 0;
+    unsigned n = a.addr.kind == HW_SHAPE_AFFINE && !by_index(g, &a) ? find_runs(&a, r) : 0;
     if (uniform)
         load_uniform(g, &a, &u);
     else if (n)
@@ -428,9 +435,33 @@ void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*each)(hw_gen *g, hw_lv lane, v
     hwg_at(g, end);
 }
 
+/* AVX-512 scatter of 32- or 64-bit units by 32-bit index from a scalar base. */
+static void scatter_index(hw_gen *g, hw_lv base, hw_lv index, unsigned scale, hw_lv x,
+                          unsigned unit)
+{
+    unsigned n = unit == 4 ? 16 : 8;
+    const char *name =
+        unit == 4 ? "llvm.x86.avx512.mask.scatter.dpi.512" : "llvm.x86.avx512.mask.scatter.dpq.512";
+    hw_lv exec = hwg_mask_vec(g, g->exec);
+    for (unsigned i = 0; i < GEN_LANES / n; i++) {
+        hw_lv a[] = { base, half(g, exec, i, n), half(g, index, i, n), half(g, x, i, n),
+                      hwg_k(g->i32, scale) };
+        hwg_intr(g, name, 0, NULL, 5, a);
+    }
+}
+
 static void scatter(hw_gen *g, const hw_access *a, const units *u)
 {
+    hw_lv base = NULL, index = NULL;
+    unsigned scale = 0;
+    int64_t bias = 0;
+    bool small = by_index(g, a) && small_index(g, a, &base, &index, &scale, &bias);
     for (unsigned k = 0; k < a->units; k++) {
+        if (small) {
+            hw_lv p = hwg_pointer(g, a, base, (int64_t)k * a->unit + bias);
+            scatter_index(g, p, index, scale, u->u[k], a->unit);
+            continue;
+        }
         if (a->unit >= 4 && g->avx512) {
             hw_lv p = hwg_pointers(g, a, (int64_t)k * a->unit);
             hw_lt types[] = { LLVMTypeOf(u->u[k]), LLVMTypeOf(p) };
@@ -533,7 +564,7 @@ WHOLE(store)
         return;
     }
     units_of(g, &a, regs, &u);
-    unsigned n = a.addr.kind == HW_SHAPE_AFFINE ? find_runs(&a, r) : 0;
+    unsigned n = a.addr.kind == HW_SHAPE_AFFINE && !by_index(g, &a) ? find_runs(&a, r) : 0;
     if (all_step(r, n))
         store_runs(g, &a, r, n, &u);
     else

@@ -91,7 +91,13 @@ static void lane_wise(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *fn)
     }
     for (unsigned i = 0; i < in->nsrc; i++)
         a[i] = scalar ? x[i].s : hwg_vector(g, x[i], hwg_src_type(g, in, i));
-    hw_lv r = fn(g, in, a);
+    hw_lv r;
+    if (!scalar && hwg_outlines(g, in)) {
+        hw_lt elem = hwg_reg_type(g, hwg_dst_type(g, in->dst[0]));
+        r = hwg_outlined(g, in, fn, a, hwg_vec_of(elem, GEN_LANES));
+    } else {
+        r = fn(g, in, a);
+    }
     hwg_write(g, in->dst[0], scalar ? hwg_uniform(r) : hwg_varying(r));
     if (!scalar && in->guard.kind != HW_V_REG && hwg_dst_type(g, in->dst[0]) == HW_T_I64)
         remember_index(g, in, x);

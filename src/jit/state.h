@@ -62,6 +62,8 @@ typedef struct hw_gen_bundle {
     hw_lv words[4]; /* NULL: not loaded yet */
 } hw_gen_bundle;
 
+typedef struct hw_gen_outlined hw_gen_outlined; /* outline.c */
+
 typedef struct hw_gen_table { /* lane constants in the object's read-only data */
     const int64_t *c, *d;
     hw_lv table;
@@ -99,6 +101,7 @@ typedef struct hw_gen {
     LLVMMetadataRef di_file, di_scope;
     bool avx512;    /* F, BW, DQ, VL */
     bool fulls;     /* make FULL copies */
+    bool lean;      /* tier 0: the code that is made fastest, not the one that runs fastest */
     bool flush_all; /* MXCSR flushes: no explicit flushes needed */
     hw_lt i1, i8, i16, i32, i64, i128, f16, f32, f64, ptr, voidt;
 
@@ -119,7 +122,9 @@ typedef struct hw_gen {
     hw_lv scratch;                    /* alloca of 32 x 64 bit, for cold calls */
     hw_lv io;                         /* a called function's arguments and results */
     HW_VEC(uint32_t) called;          /* functions to be generated */
-    hw_lv local_used; /* i64: local memory of a lane used by callers; NULL: the frame's */
+    HW_VEC(hw_gen_outlined *) outlined;
+    hw_lv lanes_allowed[8]; /* functions: range tests of 32 addresses, by log2 of alignment */
+    hw_lv local_used;       /* i64: local memory of a lane used by callers; NULL: the frame's */
     HW_VEC(hw_gen_point *) points;
     hw_gen_point **point_of;     /* per instruction */
     hw_gen_point **before_of;    /* the same, for leaving before instructions that suspend */

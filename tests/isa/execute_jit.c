@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Executes the cases as generated machine code. */
+ * Executes the cases as generated machine code, of the tier in HW_TEST_TIER. */
 #include "execute.h"
 #include "hw_jit.h"
 
@@ -54,7 +54,10 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
 
 static const hw_code *compile(hw_wir_module *w, unsigned lanes)
 {
-    hw_variant variant = { .block = { lanes, 1, 1 }, .tier = 1, .small_grid = true };
+    const char *tier = getenv("HW_TEST_TIER");
+    hw_variant variant = { .block = { lanes, 1, 1 },
+                           .tier = tier ? (uint8_t)atoi(tier) : 1,
+                           .small_grid = true };
     hw_jit_source s = { .name = "case", .build = build, .ctx = w };
     number++;
     memcpy(s.key, &number, sizeof number);
