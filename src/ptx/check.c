@@ -93,6 +93,8 @@ static hw_status check_reg(const checker *c, const ptx_operand *o, const ptx_spe
     ptx_type got = c->f->regs.ptr[o->reg].type;
     if (o->negated && (want != PTX_PRED || s->dest))
         return wrong(c, o, "'!' is for predicates that are read");
+    if (o->minus && !s->minus)
+        return wrong(c, o, "'-' before a register: only vmad negates what it reads");
     if (s->immediate)
         return wrong(c, o, "a register where a constant is expected");
     if (ptx_types[got].bits == ptx_types[want].bits && classes_agree(want, got))

@@ -19,7 +19,7 @@ static const uint8_t classes[PTX_TYPE_COUNT] = {
     [PTX_U8] = PTX_CL_UNSIGNED, [PTX_U16] = PTX_CL_UNSIGNED, [PTX_U32] = PTX_CL_UNSIGNED, [PTX_U64] = PTX_CL_UNSIGNED,
     [PTX_S8] = PTX_CL_SIGNED, [PTX_S16] = PTX_CL_SIGNED, [PTX_S32] = PTX_CL_SIGNED, [PTX_S64] = PTX_CL_SIGNED,
     [PTX_F16] = PTX_CL_FLOAT, [PTX_F32] = PTX_CL_FLOAT, [PTX_F64] = PTX_CL_FLOAT,
-    [PTX_F16X2] = PTX_CL_PACKED, [PTX_BF16] = PTX_CL_PACKED, [PTX_BF16X2] = PTX_CL_PACKED, [PTX_TF32] = PTX_CL_PACKED,
+    [PTX_F32X2] = PTX_CL_PACKED, [PTX_F16X2] = PTX_CL_PACKED, [PTX_BF16] = PTX_CL_PACKED, [PTX_BF16X2] = PTX_CL_PACKED, [PTX_TF32] = PTX_CL_PACKED,
     [PTX_E4M3X2] = PTX_CL_PACKED, [PTX_E5M2X2] = PTX_CL_PACKED, [PTX_U16X2] = PTX_CL_PACKED, [PTX_S16X2] = PTX_CL_PACKED,
     [PTX_TEXREF] = PTX_CL_OPAQUE, [PTX_SAMPLERREF] = PTX_CL_OPAQUE, [PTX_SURFREF] = PTX_CL_OPAQUE,
 };
@@ -296,6 +296,7 @@ static void spec_marks(ptx_spec *s, hw_str marks)
         s->immediate |= marks.ptr[i] == '#';
         s->sreg |= marks.ptr[i] == '@';
         s->symbol |= marks.ptr[i] == '&';
+        s->minus |= marks.ptr[i] == '-';
         s->optional |= marks.ptr[i] == '?';
     }
 }
@@ -320,7 +321,7 @@ static void add_spec(ptx_row *r, hw_str w, bool dest)
             return;
         }
     size_t n = 0;
-    while (n < w.len && !strchr("+*#@&?|", w.ptr[n]))
+    while (n < w.len && !strchr("+-*#@&?|", w.ptr[n]))
         n++;
     spec_type(r, s, (hw_str){ w.ptr, n });
     spec_marks(s, (hw_str){ w.ptr + n, w.len - n });

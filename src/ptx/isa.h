@@ -104,6 +104,7 @@ typedef struct ptx_spec {
     bool immediate;    /* a literal, no register */
     bool sreg;         /* a special register is allowed */
     bool symbol;       /* a symbol's address is allowed */
+    bool minus;        /* -r is allowed */
     uint8_t pair;      /* 0 no; 1: d|p allowed; 2: d|p required */
     uint8_t pair_type; /* ptx_type of p */
 } ptx_spec;

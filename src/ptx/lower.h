@@ -117,6 +117,7 @@ void w_video_simd(lw *l, unsigned lanes);
 /* ---- lower_float.c ---- */
 hw_wir_val w_mad_1x(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_approx64(lw *l, hw_wir_op op, hw_wir_val a);
+hw_wir_val w_two(lw *l, hw_wir_op op, unsigned nsrc);
 hw_wir_val w_testp(lw *l, hw_wir_val a);
 hw_wir_val w_half_via_f32(lw *l, hw_wir_op op, hw_wir_val a);
 hw_wir_val w_to_f32(lw *l, hw_wir_val a);
@@ -160,6 +161,7 @@ void w_shfl(lw *l);
 void w_vote(lw *l);
 void w_match(lw *l);
 void w_redux(lw *l);
+void w_redux_float(lw *l);
 void w_activemask(lw *l);
 void w_elect(lw *l);
 void w_barwarp(lw *l);

@@ -22,6 +22,25 @@ hw_wir_val w_approx64(lw *l, hw_wir_op op, hw_wir_val a)
     return lw_float(l, op, HW_T_F64, 1, a, HW_WIR_NONE, HW_WIR_NONE);
 }
 
+/* A pair of f32 in 64 bits, each half by itself (PTX ISA, add.f32x2). */
+hw_wir_val w_two(lw *l, hw_wir_op op, unsigned nsrc)
+{
+    hw_wir_val src[3], r = HW_WIR_NONE;
+    for (unsigned k = 0; k < nsrc; k++)
+        src[k] = lw_source(l, k);
+    for (unsigned half = 0; half < 2; half++) {
+        hw_wir_val p[3] = { HW_WIR_NONE, HW_WIR_NONE, HW_WIR_NONE };
+        for (unsigned k = 0; k < nsrc; k++)
+            p[k] = lw_part(l, src[k], HW_T_I64, 32 * half, HW_T_I32);
+        hw_wir_val v = lw_float(l, op, HW_T_F32, nsrc, p[0], p[1], p[2]);
+        v = lw_fit(l, v, HW_T_I32, HW_T_I64, false);
+        if (half)
+            v = hw_wir_op2(&l->b, HW_W_SHL, HW_T_I64, v, hw_wir_imm(32));
+        r = half ? hw_wir_op2(&l->b, HW_W_OR, HW_T_I64, r, v) : v;
+    }
+    return r;
+}
+
 hw_wir_val w_testp(lw *l, hw_wir_val a)
 {
     static const struct {

@@ -66,6 +66,14 @@ void w_match(lw *l)
         effect(l, HW_W_MATCH_ANY, l->t[0], 1, dst, 2, src);
 }
 
+/* The pattern of a float as an integer of its order, and back: negative ones are turned around. */
+static hw_wir_val ordered(lw *l, hw_wir_val a)
+{
+    hw_wir_val sign = hw_wir_op2(&l->b, HW_W_SHR_S, HW_T_I32, a, hw_wir_imm(31));
+    sign = hw_wir_op2(&l->b, HW_W_AND, HW_T_I32, sign, hw_wir_imm(0x7fffffff));
+    return hw_wir_op2(&l->b, HW_W_XOR, HW_T_I32, a, sign);
+}
+
 void w_redux(lw *l)
 {
     static const struct {
@@ -81,6 +89,27 @@ void w_redux(lw *l)
     for (size_t k = 0; k < HW_COUNTOF(ops); k++)
         if (l->x->boolop == ops[k].mod)
             i->atom = lw_signed(l, 0) ? ops[k].is_signed : ops[k].is_unsigned;
+}
+
+/* Floats are reduced as signed integers in their order. A NaN is greater or less than all of them:
+ * with .NaN so that it wins, else so that it loses to every number (PTX ISA, redux.sync). */
+void w_redux_float(lw *l)
+{
+    bool min = lw_has(l, PTX_M_min);
+    uint64_t nan = min == lw_has(l, PTX_M_NaN) ? 0x80000000 : 0x7fffffff;
+    hw_wir_val mask = lw_source(l, 1), a = lw_in_register(l, HW_T_I32, lw_source(l, 0));
+    hw_wir_val magnitude = hw_wir_op2(&l->b, HW_W_AND, HW_T_I32, a, hw_wir_imm(0x7fffffff));
+    hw_wir_val is_nan =
+        hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_GT_U, HW_T_I32, magnitude, hw_wir_imm(0x7f800000));
+    hw_wir_val key = lw_has(l, PTX_M_abs) ? magnitude : ordered(l, a);
+    key = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, is_nan, hw_wir_imm(nan), key);
+    hw_wir_val found = lw_temp(l, HW_T_I32);
+    hw_wir_insn *i = effect(l, HW_W_REDUX, HW_T_I32, 1, &found, 2, (hw_wir_val[]){ key, mask });
+    i->atom = min ? HW_ATOM_MIN_S : HW_ATOM_MAX_S;
+    hw_wir_val none = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I32, found, hw_wir_imm(nan));
+    hw_wir_val r = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, none, hw_wir_imm(0x7fffffff),
+                              ordered(l, found));
+    lw_set(l, &l->i->ops[0], PTX_F32, r);
 }
 
 void w_activemask(lw *l)

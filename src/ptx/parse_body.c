@@ -220,6 +220,17 @@ static bool parse_negated(ptx_parser *p, ptx_operand *out)
     return true;
 }
 
+static bool parse_minus(ptx_parser *p, ptx_operand *out)
+{
+    ptx_next(p);
+    if (!parse_name(p, out))
+        return false;
+    if (out->kind != PTX_O_REG)
+        return ptx_error(p, out->place, HW_E_SYNTAX, "'-' takes a register or a number");
+    out->minus = true;
+    return true;
+}
+
 static bool next_is_name(const ptx_parser *p)
 {
     const char *s = p->at;
@@ -246,6 +257,8 @@ static bool parse_plain(ptx_parser *p, ptx_operand *out)
     }
     if (ptx_is(p, '!') && next_is_name(p))
         return parse_negated(p, out);
+    if (ptx_is(p, '-') && next_is_name(p))
+        return parse_minus(p, out);
     if (ptx_starts_const(p))
         return parse_constant(p, out);
     return p->t.kind == PTX_T_BAD ? false

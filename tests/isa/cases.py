@@ -7,7 +7,7 @@ import sys
 import ptxdef
 
 FLOATS = {'f16', 'bf16', 'f32', 'f64'}
-PART = {'f16x2': 'f16', 'bf16x2': 'bf16', 'u16x2': 'u16', 's16x2': 's16'}
+PART = {'f32x2': 'f32', 'f16x2': 'f16', 'bf16x2': 'bf16', 'u16x2': 'u16', 's16x2': 's16'}
 ROUNDS = {'rn': 'SOFT_RN', 'rz': 'SOFT_RZ', 'rm': 'SOFT_RM', 'rp': 'SOFT_RP', 'rna': 'SOFT_RNA',
           'rni': 'SOFT_RN', 'rzi': 'SOFT_RZ', 'rmi': 'SOFT_RM', 'rpi': 'SOFT_RP'}
 # sources written as literals: text and bits, by type

@@ -15,7 +15,7 @@ typedef struct lane_case {
     const char *dest, *dest_reg;
     uint16_t mods[16]; /* LANE_* + 1, 0 ends */
     int round;         /* SOFT_R* */
-    int packed;        /* two halves of 16 bits, each as the lane function says */
+    int packed;        /* two halves, each as the lane function says */
     int has_literal;   /* the last source is written as a literal of these bits */
     uint64_t literal;
     int flushes; /* .ftz is about the result too */

@@ -6,7 +6,7 @@ import re
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'src', 'ptx')
 BITS = {'pred': 1, 'b128': 128, 'f16': 16, 'bf16': 16, 'f32': 32, 'tf32': 32, 'f64': 64,
-        'f16x2': 32, 'bf16x2': 32, 'u16x2': 32, 's16x2': 32, 'e4m3x2': 16, 'e5m2x2': 16}
+        'f16x2': 32, 'f32x2': 64, 'bf16x2': 32, 'u16x2': 32, 's16x2': 32, 'e4m3x2': 16, 'e5m2x2': 16}
 for _n in (8, 16, 32, 64):
     for _c in 'bus':
         BITS[_c + str(_n)] = _n
@@ -67,7 +67,7 @@ class Spec:
         self.wider = self.vector = self.immediate = False
         if self.kind != 'value':
             return
-        m = re.match(r'([A-Za-z0-9]+)([+*#@&?]*)(\|\|?\w+)?$', text)
+        m = re.match(r'([A-Za-z0-9]+)([-+*#@&?]*)(\|\|?\w+)?$', text)
         self.base, marks, pair = m.groups()
         self.wider, self.vector, self.immediate = '+' in marks, '*' in marks, '#' in marks
         self.optional = '?' in marks
@@ -234,7 +234,7 @@ def match_row(row, words):
 
 REG_OF = {'pred': '%p', 'b128': '%q', 'f16': '%fh', 'bf16': '%h', 'f16x2': '%fx', 'bf16x2': '%b',
           'u16x2': '%b', 's16x2': '%b', 'e4m3x2': '%h', 'e5m2x2': '%h', 'tf32': '%b', 'f32': '%f',
-          'f64': '%fd', 'b8': '%bb', 'u8': '%ub', 's8': '%sb', 'b16': '%h', 'u16': '%rs',
+          'f64': '%fd', 'f32x2': '%bd', 'b8': '%bb', 'u8': '%ub', 's8': '%sb', 'b16': '%h', 'u16': '%rs',
           's16': '%ss', 'b32': '%b', 'u32': '%r', 's32': '%s', 'b64': '%bd', 'u64': '%rd',
           's64': '%sd'}
 DECLS = '\n'.join('.reg .%s %s<20>;' % (t, r) for t, r in

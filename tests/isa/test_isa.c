@@ -51,12 +51,25 @@ static bool is_type(const char *t, const char *name)
     return strcmp(t, name) == 0;
 }
 
+static const char *part_type(const char *t)
+{
+    static const char *const parts[][2] = { { "f32x2", "f32" },
+                                            { "f16x2", "f16" },
+                                            { "bf16x2", "bf16" },
+                                            { "u16x2", "u16" },
+                                            { "s16x2", "s16" } };
+    for (size_t k = 0; k < HW_COUNTOF(parts); k++)
+        if (is_type(t, parts[k][0]))
+            return parts[k][1];
+    return t;
+}
+
 static unsigned type_bits(const char *t)
 {
     if (is_type(t, "pred"))
         return 1;
     if (strchr(t, 'x'))
-        return 32;
+        return is_type(t, "f32x2") ? 64 : 32;
     return (unsigned)strtoul(t + strcspn(t, "0123456789"), NULL, 10);
 }
 
@@ -83,10 +96,10 @@ static double moderate(uint64_t r)
 
 static uint64_t edge(const char *t, unsigned k)
 {
-    if (is_type(t, "f16x2") || is_type(t, "bf16x2")) {
-        const char *half = t[0] == 'b' ? "bf16" : "f16";
+    if (is_float(t) && strchr(t, 'x')) {
+        const char *half = part_type(t);
         return encode(half, reals[k % HW_COUNTOF(reals)]) |
-               encode(half, reals[(k * 7 + 3) % HW_COUNTOF(reals)]) << 16;
+               encode(half, reals[(k * 7 + 3) % HW_COUNTOF(reals)]) << type_bits(half);
     }
     return is_float(t) ? encode(t, reals[k % HW_COUNTOF(reals)]) : ints[k % HW_COUNTOF(ints)];
 }
@@ -109,7 +122,8 @@ static uint64_t input(const lane_case *c, unsigned lane, unsigned k, uint64_t *s
     else if (lane % 4 < 2 && c->nsrc > 1)
         v = edge(t, k == 0 ? lane / 2 % n : lane / (2 * strides[k]) + (unsigned)(r >> 60));
     else if (is_float(t) && lane % 4 == 2)
-        v = strchr(t, 'x') ? encode("f16", moderate(r)) | encode("f16", moderate(r << 7)) << 16
+        v = strchr(t, 'x') ? encode(part_type(t), moderate(r)) |
+                                 encode(part_type(t), moderate(r << 7)) << type_bits(part_type(t))
                            : encode(t, moderate(r));
     else
         v = r >> 7;
@@ -289,30 +303,21 @@ static uint64_t expected_part(const lane_case *c, const char *t, const uint64_t 
     return lane_now.inexact ? r : finish(c, t, r);
 }
 
-static const char *part_type(const char *t)
-{
-    static const char *const parts[][2] = {
-        { "f16x2", "f16" }, { "bf16x2", "bf16" }, { "u16x2", "u16" }, { "s16x2", "s16" }
-    };
-    for (size_t k = 0; k < HW_COUNTOF(parts); k++)
-        if (is_type(t, parts[k][0]))
-            return parts[k][1];
-    return t;
-}
-
 static bool check_lane(const lane_case *c, const uint64_t *in, uint64_t got, uint64_t *want)
 {
     bool ok = true;
     *want = 0;
     const char *t = part_type(c->dest);
-    for (int p = 0; p < (c->packed ? 2 : 1); p++) {
+    unsigned bits = type_bits(t);
+    for (unsigned p = 0; p < (c->packed ? 2 : 1); p++) {
         uint64_t part[4];
         for (unsigned k = 0; k < 4; k++)
-            part[k] = c->packed ? (in[k] >> (16 * p)) & 0xffff : in[k];
+            part[k] = c->packed ? mask_bits(in[k] >> (bits * p), bits) : in[k];
         lane_now.inexact = lane_now.any = false;
-        uint64_t w = expected_part(c, t, part), g = c->packed ? (got >> (16 * p)) & 0xffff : got;
+        uint64_t w = expected_part(c, t, part),
+                 g = c->packed ? mask_bits(got >> (bits * p), bits) : got;
         ok = ok && same(t, w, g);
-        *want |= w << (16 * p);
+        *want |= w << (bits * p);
     }
     return ok;
 }
