@@ -31,36 +31,6 @@ static void h_fns(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_
                                                          LANE(const int32_t, io->src[2], l));
 }
 
-/* ---- 8-bit floats: e4m3 (no infinity, NaN 0x7f) and e5m2 ---- */
-
-typedef struct fp8_format {
-    int bias, fraction;
-    double max;
-} fp8_format;
-static const fp8_format e4m3 = { 7, 3, 448.0 }, e5m2 = { 15, 2, 57344.0 };
-
-/* To nearest even; what is beyond the largest finite value becomes it (.satfinite). */
-static uint8_t to_fp8(double v, const fp8_format *t, bool relu)
-{
-    if (isnan(v))
-        return 0x7f;
-    if (relu && !(v > 0))
-        return 0;
-    uint8_t sign = signbit(v) ? 0x80 : 0;
-    double a = fabs(v);
-    int least = 1 - t->bias, e = a > 0 && isfinite(a) ? ilogb(a) : least;
-    if (e < least)
-        e = least;
-    double r = isinf(a) ? t->max : ldexp(nearbyint(ldexp(a, t->fraction - e)), e - t->fraction);
-    if (r > t->max)
-        r = t->max;
-    if (r < ldexp(1.0, least)) /* subnormal or zero */
-        return (uint8_t)(sign | (unsigned)ldexp(r, t->fraction - least));
-    e = ilogb(r);
-    unsigned m = (unsigned)ldexp(r, t->fraction - e) & ((1u << t->fraction) - 1);
-    return (uint8_t)(sign | (unsigned)(e + t->bias) << t->fraction | m);
-}
-
 double hw_jit_from_half(uint16_t h)
 {
     int e = (h >> 10) & 31;
@@ -71,58 +41,8 @@ double hw_jit_from_half(uint16_t h)
     return h & 0x8000 ? -v : v;
 }
 
-/* Every 8-bit value is a half exactly. */
-static uint16_t to_half(uint8_t b, bool is_e5m2, bool relu)
-{
-    uint16_t sign = (uint16_t)((b & 0x80) << 8), h;
-    if (is_e5m2) {
-        h = (uint16_t)((b & 0x7f) > 0x7c ? 0x7fff : (b & 0x7f) << 8);
-    } else {
-        unsigned e = (b >> 3) & 15, m = b & 7;
-        if ((b & 0x7f) == 0x7f) {
-            h = 0x7fff;
-        } else if (e == 0) { /* m * 2^-9 */
-            unsigned top = m >= 4 ? 2 : m >= 2 ? 1 : 0;
-            h = (uint16_t)(m ? (top + 6) << 10 | ((m << (10 - top)) & 0x3ff) : 0);
-        } else {
-            h = (uint16_t)((e + 8) << 10 | m << 7);
-        }
-    }
-    if (h == 0x7fff)
-        return h;
-    return relu && sign ? 0 : (uint16_t)(sign | h);
-}
-
-static void h_fp8(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
-{
-    (void)f;
-    bool wide = aux & HW_FP8_E5M2, relu = aux & HW_FP8_RELU;
-    const fp8_format *t = wide ? &e5m2 : &e4m3;
-    for (unsigned l = 0; l < HW_WARP_LANES; l++) {
-        if (!((lanes >> l) & 1))
-            continue;
-        if ((aux & HW_FP8_KIND) == HW_FP8_TO_HALVES) {
-            uint16_t v = LANE(const uint16_t, io->src[0], l);
-            LANE(uint32_t, io->dst[0], l) = (uint32_t)to_half((uint8_t)v, wide, relu) |
-                                            (uint32_t)to_half((uint8_t)(v >> 8), wide, relu) << 16;
-            continue;
-        }
-        double high, low;
-        if ((aux & HW_FP8_KIND) == HW_FP8_FROM_SINGLES) {
-            high = (double)LANE(const float, io->src[0], l);
-            low = (double)LANE(const float, io->src[1], l);
-        } else {
-            uint32_t v = LANE(const uint32_t, io->src[0], l);
-            high = hw_jit_from_half((uint16_t)(v >> 16));
-            low = hw_jit_from_half((uint16_t)v);
-        }
-        LANE(uint16_t, io->dst[0], l) =
-            (uint16_t)(to_fp8(low, t, relu) | to_fp8(high, t, relu) << 8);
-    }
-}
-
 hw_helper_fn *const hw_jit_helpers[HW_H_COUNT] = {
     [HW_H_FNS] = h_fns,
-    [HW_H_FP8] = h_fp8,
+    [HW_H_NARROW] = hw_jit_narrow,
     [HW_H_MMA] = hw_jit_mma,
 };

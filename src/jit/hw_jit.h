@@ -69,7 +69,7 @@ hw_jit_stats hw_jit_get_stats(const hw_jit *j);
  */
 const char *hw_jit_notice(hw_jit *j);
 
-/* Arithmetic helpers (FNS, VIDEO, MMA, FP8 ...) of this room, by hw_wir_helper; NULL where exec
+/* Arithmetic helpers (FNS, VIDEO, MMA, NARROW ...) of this room, by hw_wir_helper; NULL where exec
  * must supply one. */
 extern hw_helper_fn *const hw_jit_helpers[HW_H_COUNT];
 

@@ -41,7 +41,7 @@ struct ptx_function;
 struct ptx_symbol;
 
 typedef enum ptx_operand_kind {
-    PTX_O_REG,     /* reg; negated: !p, minus: -r. A component %v.x is the part's own register; a whole vector
+    PTX_O_REG, /* reg; negated: !p, minus: -r. A component %v.x is the part's own register; a whole vector
                       register is a VECTOR of its parts. Video instructions: bits holds a selector's
                       characters (%r.h10: 'h' | '1' << 8 | '0' << 16), 0 none */
     PTX_O_INT,     /* bits (64-bit two's complement), `is_unsigned` if written with U */

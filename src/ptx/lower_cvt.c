@@ -255,33 +255,51 @@ hw_wir_val w_cvt_tf32(lw *l, hw_wir_val a)
     return positive;
 }
 
-/* ---- 8-bit floats: two a register, a helper each ---- */
+/* ---- narrow floats: two a register, a helper each ---- */
 
-static hw_wir_val fp8(lw *l, unsigned kind, ptx_type form, hw_wir_type result, uint32_t n,
-                      const hw_wir_val *src)
+static uint32_t narrow_type(ptx_type t)
+{
+    static const uint8_t types[PTX_TYPE_COUNT] = {
+        [PTX_E4M3X2] = HW_NARROW_E4M3, [PTX_E5M2X2] = HW_NARROW_E5M2,
+        [PTX_E2M3X2] = HW_NARROW_E2M3, [PTX_E3M2X2] = HW_NARROW_E3M2,
+        [PTX_E2M1X2] = HW_NARROW_E2M1, [PTX_UE8M0X2] = HW_NARROW_UE8M0
+    };
+    return types[t];
+}
+
+static hw_wir_val narrow(lw *l, uint32_t how, ptx_type form, hw_wir_type result, uint32_t n,
+                         const hw_wir_val *src)
 {
     hw_wir_val d = lw_temp(l, result);
     hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, result, 1, &d, n, src);
-    i->imm = HW_H_FP8;
-    i->aux =
-        kind | (form == PTX_E5M2X2 ? HW_FP8_E5M2 : 0u) | (lw_has(l, PTX_M_relu) ? HW_FP8_RELU : 0u);
+    i->imm = HW_H_NARROW;
+    i->aux = how | narrow_type(form) << HW_NARROW_TYPE_SHIFT |
+             (lw_has(l, PTX_M_relu) ? HW_NARROW_RELU : 0u) |
+             (l->x->round == HW_ROUND_P ? HW_NARROW_UP : 0u) |
+             (lw_has(l, PTX_M_satfinite) ? HW_NARROW_FINITE : 0u);
     return d;
 }
 
-hw_wir_val w_cvt_to_fp8(lw *l, hw_wir_val a, hw_wir_val b)
+static hw_wir_type narrow_pair(const lw *l)
 {
-    return fp8(l, HW_FP8_FROM_SINGLES, l->x->type[0], HW_T_I16, 2,
-               (hw_wir_val[]){ lw_in_register(l, HW_T_F32, a), lw_in_register(l, HW_T_F32, b) });
+    return l->x->type[0] == PTX_E2M1X2 ? HW_T_I8 : HW_T_I16;
 }
 
-hw_wir_val w_cvt_half_to_fp8(lw *l, hw_wir_val a)
+hw_wir_val w_narrow_singles(lw *l, hw_wir_val a, hw_wir_val b)
 {
-    return fp8(l, HW_FP8_FROM_HALVES, l->x->type[0], HW_T_I16, 1, &a);
+    hw_wir_val src[2] = { lw_in_register(l, HW_T_F32, a), lw_in_register(l, HW_T_F32, b) };
+    return narrow(l, HW_NARROW_FROM_SINGLES, l->x->type[0], narrow_pair(l), 2, src);
 }
 
-hw_wir_val w_cvt_from_fp8(lw *l, hw_wir_val a)
+hw_wir_val w_narrow_pair(lw *l, hw_wir_val a)
 {
-    return fp8(l, HW_FP8_TO_HALVES, l->x->type[1], HW_T_I32, 1, &a);
+    uint32_t how = l->x->type[1] == PTX_BF16X2 ? HW_NARROW_FROM_BF16 : HW_NARROW_FROM_HALVES;
+    return narrow(l, how, l->x->type[0], narrow_pair(l), 1, &a);
+}
+
+hw_wir_val w_widen(lw *l, hw_wir_val a)
+{
+    return narrow(l, HW_NARROW_WIDEN, l->x->type[1], HW_T_I32, 1, &a);
 }
 
 /* cvt.pack.sat: a and b clamped to T; c supplies what is above them. */

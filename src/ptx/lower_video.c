@@ -175,25 +175,29 @@ void w_video(lw *l)
     lw_set(l, &l->i->ops[0], PTX_U32, finish(l, v, d, is_signed));
 }
 
+static bool may_negate(const lw *l, bool product, bool c)
+{
+    return !(product && c) && !(lw_has(l, PTX_M_po) && (product || c));
+}
+
 /* The product is unsigned if both factors are and it is not negated; c has its sign. The sum is
  * unsigned if the product is and c is not negated (PTX ISA, vmad). */
 void w_vmad(lw *l)
 {
     const ptx_operand *o = l->i->ops;
-    bool minus = o[1].minus != o[2].minus, po = lw_has(l, PTX_M_po);
-    if (((o[1].minus || o[2].minus) && o[3].minus) || (po && (minus || o[3].minus))) {
+    bool minus = o[1].minus != o[2].minus, minus_c = o[3].minus;
+    if (!may_negate(l, o[1].minus || o[2].minus, minus_c)) {
         lw_fail(l, "of vmad either one factor or c may be negated, and nothing with .po");
         return;
     }
     bool product_signed = lw_signed(l, 1) || lw_signed(l, 2) || minus;
-    bool is_signed = product_signed || o[3].minus;
+    bool is_signed = product_signed || minus_c;
     hw_wir_val p = op(l, HW_W_MUL, HW_T_I64, part(l, 1, 1), part(l, 2, 2));
     hw_wir_val c = lw_fit(l, lw_source(l, 2), HW_T_I32, HW_T_I64, product_signed);
     if (minus)
-        p = op(l, HW_W_SUB, HW_T_I64, c, p);
-    else
-        p = op(l, o[3].minus ? HW_W_SUB : HW_W_ADD, HW_T_I64, p, c);
-    if (po)
+        p = op(l, HW_W_SUB, HW_T_I64, hw_wir_imm(0), p);
+    p = op(l, minus_c ? HW_W_SUB : HW_W_ADD, HW_T_I64, p, c);
+    if (lw_has(l, PTX_M_po))
         p = op(l, HW_W_ADD, HW_T_I64, p, hw_wir_imm(1));
     unsigned scale = lw_has(l, PTX_M_shr7) ? 7 : lw_has(l, PTX_M_shr15) ? 15 : 0;
     if (scale)

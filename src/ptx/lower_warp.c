@@ -107,8 +107,8 @@ void w_redux_float(lw *l)
     hw_wir_insn *i = effect(l, HW_W_REDUX, HW_T_I32, 1, &found, 2, (hw_wir_val[]){ key, mask });
     i->atom = min ? HW_ATOM_MIN_S : HW_ATOM_MAX_S;
     hw_wir_val none = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I32, found, hw_wir_imm(nan));
-    hw_wir_val r = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, none, hw_wir_imm(0x7fffffff),
-                              ordered(l, found));
+    hw_wir_val r =
+        hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, none, hw_wir_imm(0x7fffffff), ordered(l, found));
     lw_set(l, &l->i->ops[0], PTX_F32, r);
 }
 

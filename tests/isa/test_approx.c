@@ -217,28 +217,33 @@ static void exactly(const row *r, double x, double y)
         mpfr_div(mwant, mx, my, MPFR_RNDN);
 }
 
+static double flushed(const row *r, double v)
+{
+    return r->ftz && is_subnormal(r->f, v) ? copysign(0, v) : v;
+}
+
+/* One of want (rounded to double) and got is infinite: both, or just at the edge of the range. */
+static bool overflow_agrees(const format *f, double want, double got)
+{
+    double top = ldexp(2 - ldexp(1, 1 - (int)f->digits), 1 - f->least);
+    return want == got || (fabs(want) >= top * (1 - ldexp(1, 2 - (int)f->digits)) &&
+                           signbit(want) == signbit(got));
+}
+
 /* The error in units of the bound, infinite where the kind of number is wrong. */
 static double judge(const row *r, double x, double y, double got)
 {
-    const format *f = r->f;
-    if (r->ftz && is_subnormal(f, x))
-        x = copysign(0, x);
-    if (r->ftz && is_subnormal(f, y))
-        y = copysign(0, y);
+    x = flushed(r, x);
     const bound *b = bound_of(r, x);
-    if (!b) /* infinity and NaN give NaN, anything else something bounded */
-        return !isfinite(x) ? (isnan(got) ? 0 : INFINITY) : fabs(got) <= 1 ? 0 : INFINITY;
-    exactly(r, x, y);
-    if (mpfr_nan_p(mwant) || isnan(got))
-        return mpfr_nan_p(mwant) && isnan(got) ? 0 : INFINITY;
-    double top = ldexp(2 - ldexp(1, 1 - (int)f->digits), 1 - f->least),
-           want = mpfr_get_d(mwant, MPFR_RNDN);
+    if (!b && isfinite(x)) /* something bounded */
+        return fabs(got) <= 1 ? 0 : INFINITY;
+    exactly(r, x, flushed(r, y));
+    double want = mpfr_get_d(mwant, MPFR_RNDN);
+    if (!b || isnan(want) || isnan(got))
+        return isnan(got) && (!b || isnan(want)) ? 0 : INFINITY;
     if (isinf(want) || isinf(got))
-        return want == got || (fabs(want) >= top * (1 - ldexp(1, 2 - (int)f->digits)) &&
-                               signbit(want) == signbit(got))
-                   ? 0
-                   : INFINITY;
-    if (r->ftz && got == 0 && fabs(want) < ldexp(1, f->least))
+        return overflow_agrees(r->f, want, got) ? 0 : INFINITY;
+    if (r->ftz && got == 0 && fabs(want) < ldexp(1, r->f->least))
         return 0;
     mpfr_set_d(merror, got, MPFR_RNDN);
     mpfr_sub(merror, merror, mwant, MPFR_RNDA);
