@@ -16,6 +16,8 @@ typedef struct chunk {
 struct hw_arena {
     chunk *head;
     size_t next_size, used;
+    uint8_t *given, *given_end; /* what is left of memory that the arena was given */
+    bool beyond;                /* that was not enough */
 };
 
 _Noreturn void hw_oom(size_t size)
@@ -39,9 +41,25 @@ hw_arena *hw_arena_new(void)
     return a;
 }
 
+hw_arena *hw_arena_new_in(void *memory, size_t bytes)
+{
+    hw_arena *a = memory;
+    if (bytes < sizeof *a)
+        hw_oom(sizeof *a);
+    a->next_size = FIRST_CHUNK;
+    a->given = (uint8_t *)memory + (sizeof *a + DEFAULT_ALIGN - 1) / DEFAULT_ALIGN * DEFAULT_ALIGN;
+    a->given_end = (uint8_t *)memory + bytes;
+    return a;
+}
+
+bool hw_arena_is_beyond(const hw_arena *a)
+{
+    return a->beyond;
+}
+
 void hw_arena_free(hw_arena *a)
 {
-    if (!a)
+    if (!a || a->given)
         return;
     for (chunk *c = a->head, *next; c; c = next) {
         next = c->next;
@@ -50,10 +68,24 @@ void hw_arena_free(hw_arena *a)
     free(a);
 }
 
+static chunk *chunk_given(hw_arena *a, size_t bytes)
+{
+    size_t whole = (bytes + DEFAULT_ALIGN - 1) / DEFAULT_ALIGN * DEFAULT_ALIGN;
+    if (!a->given || whole > (size_t)(a->given_end - a->given)) {
+        a->beyond = a->given != NULL;
+        return NULL;
+    }
+    void *c = a->given;
+    a->given += whole;
+    return c;
+}
+
 static chunk *add_chunk(hw_arena *a, size_t need)
 {
     size_t size = need > a->next_size ? need : a->next_size;
-    chunk *c = calloc(1, sizeof *c + size);
+    chunk *c = chunk_given(a, sizeof *c + size);
+    if (!c)
+        c = calloc(1, sizeof *c + size);
     if (!c)
         hw_oom(size);
     c->size = size;

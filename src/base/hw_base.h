@@ -86,6 +86,10 @@ const char *hw_nearest(const char *want, const char *const *names, size_t n);
 /* ---- arena ---- */
 typedef struct hw_arena hw_arena;
 hw_arena *hw_arena_new(void);
+/* In memory that the caller gives: zeroed, and its owner's to free. All is there, the arena itself
+ * included, until it does not suffice; hw_arena_is_beyond then says so. */
+hw_arena *hw_arena_new_in(void *memory, size_t bytes);
+bool hw_arena_is_beyond(const hw_arena *a);
 void hw_arena_free(hw_arena *a); /* NULL is fine */
 /* Zeroed memory, aligned to 16 (hw_arena_alloc) or to align, a power of two. */
 void *hw_arena_alloc(hw_arena *a, size_t size);

@@ -76,55 +76,92 @@ static int set_variables(cli *c, const char *file)
 
 /* ---- progress ---- */
 
-/* Launches that the file tells of so far; the number stands near its beginning. */
-static uint64_t launches_in(const char *path)
+static const char *plural(uint64_t n, const char *one, const char *many)
 {
-    char text[1024];
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (f)
-        fclose(f);
-    text[n] = 0;
-    const char *at = strstr(text, "\"launches\":");
-    return at ? strtoull(at + strlen("\"launches\":"), NULL, 10) : 0;
+    return n == 1 ? one : many;
 }
 
-static void show_progress(const char *path, time_t seconds, FILE *to)
+static void show_progress(cli *c, const hw_model_share *share, long long seconds)
 {
-    uint64_t n = launches_in(path);
-    fprintf(to, "\rhalfwarp: %" PRIu64 " launch%s done, %lld s \033[K", n, n == 1 ? "" : "es",
-            (long long)seconds);
+    hw_model_progress p = hw_model_share_progress(share);
+    FILE *to = c->err;
+    fprintf(to, "\rhalfwarp: %" PRIu64 " %s done", p.launches,
+            plural(p.launches, "kernel", "kernels"));
+    if (p.kernel[0])
+        fprintf(to, "; %.40s: %" PRIu64 " of %" PRIu64 " blocks", p.kernel, p.blocks_here,
+                p.blocks_all);
+    else
+        fprintf(to, ", %" PRIu64 " %s", p.blocks, plural(p.blocks, "block", "blocks"));
+    if (p.kernel[0] && p.seconds_left >= 1)
+        fprintf(to, ", about %.0f s left", p.seconds_left);
+    fprintf(to, "; %lld s\033[K", seconds);
     fflush(to);
 }
 
 enum { POLL_NS = 200000000, QUIET_SECONDS = 2 };
 
-static int wait_for(pid_t child, const char *file, FILE *progress)
+static volatile sig_atomic_t running; /* the program's process */
+
+static void pass_on(int signal)
+{
+    if (running > 0)
+        kill((pid_t)running, signal);
+}
+
+/* What ends the profiler ends the program first; what the program did is reported. */
+static void catch_signals(pid_t child)
+{
+    static const int ends[] = { SIGTERM, SIGHUP };
+    struct sigaction a = { .sa_handler = pass_on };
+    running = (sig_atomic_t)child;
+    for (size_t i = 0; i < HW_COUNTOF(ends); i++)
+        sigaction(ends[i], &a, NULL);
+    signal(SIGINT, SIG_IGN); /* the terminal sends these to the program as well */
+    signal(SIGQUIT, SIG_IGN);
+}
+
+/* The status of waitpid. */
+static int wait_for(cli *c, pid_t child, const hw_model_share *share)
 {
     int status = 0;
     time_t began = time(NULL);
-    bool shown = false;
+    bool shown = false, watch = share && isatty(STDERR_FILENO);
     const struct timespec pause = { 0, POLL_NS };
-    while (waitpid(child, &status, progress ? WNOHANG : 0) == 0) {
+    for (;;) {
+        pid_t p = waitpid(child, &status, watch ? WNOHANG : 0);
+        if (p == child || (p < 0 && errno != EINTR))
+            break;
+        if (p != 0)
+            continue;
         nanosleep(&pause, NULL);
         if (time(NULL) - began < QUIET_SECONDS)
             continue;
-        show_progress(file, time(NULL) - began, progress);
+        show_progress(c, share, (long long)(time(NULL) - began));
         shown = true;
     }
+    running = 0;
     if (shown)
-        fprintf(progress, "\r\033[K");
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        fprintf(c->err, "\r\033[K");
+    return status;
 }
 
 /* ---- the program ---- */
 
-static int run_program(cli *c, const cli_environment *e, char **argv, const char *file)
+typedef struct ended {
+    int status; /* to exit with */
+    bool by_itself;
+} ended;
+
+static int run_program(cli *c, const cli_environment *e, char **argv, const char *file, int share,
+                       ended *out)
 {
     cli_environment_apply(c, e);
     int status = set_variables(c, file);
     if (status)
         return status;
+    if (share >= 0)
+        setenv("HALFWARP_PROFILE_SHARED",
+               hw_arena_printf(c->arena, "/proc/%ld/fd/%d", (long)getpid(), share), 1);
     fflush(c->out);
     pid_t child = fork();
     if (child < 0)
@@ -133,18 +170,33 @@ static int run_program(cli *c, const cli_environment *e, char **argv, const char
         execvp(argv[0], argv);
         _exit(cli_program_missing(c, errno));
     }
-    signal(SIGINT, SIG_IGN); /* the program gets it too; what it did is reported */
-    signal(SIGQUIT, SIG_IGN);
-    return wait_for(child, file, isatty(STDERR_FILENO) ? c->err : NULL);
+    catch_signals(child);
+    status = wait_for(c, child, share >= 0 ? hw_model_share_watch(share) : NULL);
+    out->by_itself = !WIFSIGNALED(status);
+    out->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return 0;
 }
 
-static int report(cli *c, const char *file, int program_status)
+/* The program did not write its profile: it crashed, or ended without its last functions. What it
+ * left may be broken, so a process of its own reads it. */
+static void rescue(int share, const char *file, bool by_itself)
+{
+    pid_t child = share < 0 ? -1 : fork();
+    if (child == 0) {
+        hw_arena *a = hw_arena_new();
+        _exit(hw_model_share_write(share, file, by_itself, hw_diag_new(a)) != HW_OK);
+    }
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static int report(cli *c, const char *file, const ended *e)
 {
     hw_report_run *run;
     bool missing = access(file, R_OK) != 0;
-    int status = program_status;
-    if (missing && program_status)
-        return program_status;
+    int status = e->status;
+    if (missing && status)
+        return status;
     if (missing)
         return cli_fail(c,
                         "the program launched no kernels through Halfwarp, so there is nothing to "
@@ -175,7 +227,12 @@ int cmd_profile(cli *c)
         return cli_fail(c, "cannot make a folder in %s: %s", folder ? folder : "/tmp",
                         strerror(errno));
     const char *file = hw_arena_printf(c->arena, "%s/profile.json", path);
-    status = report(c, file, run_program(c, &e, argv, file));
+    int share = hw_model_share_make();
+    ended how = { 0 };
+    status = run_program(c, &e, argv, file, share, &how);
+    if (status == 0 && access(file, F_OK) != 0)
+        rescue(share, file, how.by_itself);
+    status = status ? status : report(c, file, &how);
     unlink(file);
     rmdir(path);
     return status;

@@ -79,6 +79,9 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
     return x ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+enum { DEFAULT_STREAM_NUMBER = 7 };
+static _Atomic uint32_t contexts_made;
+
 static hw_cu_context *context_new(hw_cu_gpu *g, unsigned flags, bool primary)
 {
     hw_cu_context *ctx = calloc(1, sizeof *ctx);
@@ -89,6 +92,7 @@ static hw_cu_context *context_new(hw_cu_gpu *g, unsigned flags, bool primary)
     ctx->flags = flags;
     ctx->api_version = 3020;
     ctx->id = atomic_fetch_add(&hw_cu.next_id, 1) + 1;
+    ctx->number = atomic_fetch_add(&contexts_made, 1) + 1;
     pthread_mutex_init(&ctx->lock, NULL);
     hw_cu_list_init(&ctx->streams);
     hw_cu_list_init(&ctx->events);
@@ -96,7 +100,9 @@ static hw_cu_context *context_new(hw_cu_gpu *g, unsigned flags, bool primary)
     hw_cu_list_init(&ctx->blocks);
     hw_cu_list_init(&ctx->arrays);
     hw_cu_list_init(&ctx->mipmaps);
-    ctx->legacy = (hw_cu_stream){ .ctx = ctx, .id = ctx->id, .handle = CU_STREAM_LEGACY };
+    ctx->legacy = (hw_cu_stream){
+        .ctx = ctx, .id = ctx->id, .number = DEFAULT_STREAM_NUMBER, .handle = CU_STREAM_LEGACY
+    };
     ctx->limits[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048;
     ctx->limits[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64;
     ctx->handle = hw_cu_handle_new(HW_CU_CONTEXT, ctx);

@@ -176,7 +176,16 @@ CUresult hw_cu_program_link(hw_arena *a, hw_str *texts, const char *const *origi
                             const hw_cu_jit_options *o, hw_cu_program **out); /* takes a */
 void hw_cu_program_release(hw_cu_program *p);
 const hw_cu_kernel_info *hw_cu_kernel_known(hw_cu_program *p, uint32_t kernel);
+/* What machine code for a device of compute capability cc, or the nearest there is, says of a
+ * kernel; false: there is none. */
+bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu_machine *out);
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out);
+
+/* ---- machine.c ---- */
+/* Keeps the image's machine code for the program's device, or for all. */
+void hw_cu_machine_keep(hw_cu_program *p, const hw_image *img, bool all);
+bool hw_cu_machine_find(hw_cu_program *p, uint32_t kernel, uint32_t cc,
+                        hw_cu_machine *out); /* with the lock */
 
 /* ---- module.c ---- */
 CUresult hw_cu_library_module(hw_cu_library *l, hw_cu_context *ctx, hw_cu_module **out);

@@ -207,6 +207,8 @@ static hw_status launch_run(void *p, hw_fault *fault)
 
 CUresult hw_cu_submit_launch(hw_cu_stream *s, hw_cu_launch *l)
 {
+    l->stream = s->number;
+    hw_cu_profile_submit(l);
     return hw_cu_submit(s, launch_run, free, l);
 }
 

@@ -10,6 +10,9 @@ typedef struct hw_cu_launch {
     hw_cu_function *f; /* kind FUNCTION, of the stream's context */
     uint32_t grid[3], block[3], dynamic, param_bytes;
     bool cooperative;
+    uint32_t stream; /* number of the one it was submitted to */
+    bool profiled;
+    uint64_t profile_id;           /* if it is: its number */
     _Alignas(16) uint8_t params[]; /* param_bytes */
 } hw_cu_launch;
 

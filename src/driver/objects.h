@@ -38,6 +38,7 @@ struct hw_cu_stream {
     unsigned flags;
     int priority;
     uint64_t id;
+    uint32_t number; /* as profilers show it: 7 is the context's default stream, others from 13 */
     hw_cu_capture *capture; /* NULL: not capturing */
     hw_cu_tips tips;
     CUlaunchAttributeValue attributes[16];
@@ -60,6 +61,7 @@ struct hw_cu_context {
     bool is_primary;
     unsigned flags, api_version, attached;
     uint64_t id;
+    uint32_t number;       /* from 1, as profilers show it */
     hw_exec *_Atomic exec; /* NULL: not used yet, or reset */
     uint64_t epoch;        /* of exec: per-thread streams of an older one are gone */
     hw_cu_stream legacy;
@@ -92,12 +94,26 @@ typedef struct hw_cu_kernel_info { /* what must be lowered to be known */
     uint32_t registers, local_bytes;
 } hw_cu_kernel_info;
 
+typedef struct hw_cu_cubin { /* machine code of the image */
+    hw_image_entry entry;    /* its bytes are the program's */
+    bool opened;
+    hw_cubin_kernel *kernels;
+    size_t nkernels;
+} hw_cu_cubin;
+
+typedef struct hw_cu_machine { /* what a compiler gave a kernel */
+    uint32_t arch, registers, local_bytes;
+} hw_cu_machine;
+
 typedef struct hw_cu_program {
     hw_arena *arena;
     hw_ptx_module *ptx;
     uint32_t refs;
     uint32_t binary_version;
+    uint32_t cc; /* of the device it was loaded for */
     pthread_mutex_t lock;
+    hw_cu_cubin *cubins;
+    size_t ncubins;
     hw_cu_kernel_info *info; /* by kernel */
 } hw_cu_program;
 

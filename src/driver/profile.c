@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Profiling: launches are told to a model, which writes the profile file. The file is written after
- * launches as well, as long as that takes a small part of the time, so that a program that crashes
- * leaves what it did. */
+ * Profiling: launches are told to a model, which writes the profile file when the program ends. So that
+ * a program that crashes leaves what it did, the model lies in memory that `halfwarp profile` has as
+ * well; without that, the file is written after launches, as long as it takes a small part of the
+ * time. */
 #include "profile.h"
 
 #include "hw_model.h"
@@ -16,6 +17,8 @@ enum { WRITES_FREE = 16, WRITES_SHARE = 10 /* of the time, at most one part in s
 
 static struct {
     hw_model *model; /* NULL: nobody asked */
+    const hw_device *devices[HW_MODEL_DEVICES_MAX];
+    uint32_t n_devices;
     regex_t kernels;
     bool some_kernels;
     uint64_t skip, most; /* launches; most 0: any number */
@@ -96,15 +99,14 @@ static const char *program_name(void)
 
 static hw_status start(hw_diag *d)
 {
-    const hw_device *devices[HW_MODEL_DEVICES_MAX];
-    uint32_t n = 0;
     hw_model_level level = HW_MODEL_COUNT;
     HW_TRY(read_level(hw_cu.env.profile_level, &level, d));
     HW_TRY(read_number("HALFWARP_PROFILE_SKIP", hw_cu.env.profile_skip, &profile.skip, d));
     HW_TRY(read_number("HALFWARP_PROFILE_COUNT", hw_cu.env.profile_count, &profile.most, d));
     HW_TRY(read_kernels(hw_cu.env.profile_kernel, d));
-    HW_TRY(read_devices(devices, &n, d));
-    profile.model = hw_model_new(devices, n, level, program_name());
+    HW_TRY(read_devices(profile.devices, &profile.n_devices, d));
+    profile.model = hw_model_new(profile.devices, profile.n_devices, level, program_name(),
+                                 hw_cu.env.profile_shared);
     profile.began_ns = now_ns();
     profile.process = getpid();
     return HW_OK;
@@ -128,12 +130,19 @@ static bool wanted(const char *name)
     return found;
 }
 
+void hw_cu_profile_submit(hw_cu_launch *l)
+{
+    l->profiled = false;
+    if (!profile.model || getpid() != profile.process || !wanted(l->f->source.name))
+        return;
+    uint64_t n = atomic_fetch_add(&profile.matched, 1);
+    l->profiled = n >= profile.skip && (!profile.most || n - profile.skip < profile.most);
+    l->profile_id = n - profile.skip;
+}
+
 const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l)
 {
-    if (!profile.model || !wanted(l->f->source.name))
-        return NULL;
-    uint64_t n = atomic_fetch_add(&profile.matched, 1);
-    if (n < profile.skip || (profile.most && n - profile.skip >= profile.most))
+    if (!l->profiled)
         return NULL;
     bool wide = l->f->module->ctx->shared_config == CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE;
     hw_model_bank_width(profile.model, wide ? 8 : 0);
@@ -154,34 +163,55 @@ static void write_file(bool complete)
     hw_arena_free(a);
 }
 
+/* For each device of the profile, the machine code that is nearest to it. */
+static void find_machine(const hw_cu_launch *l, hw_model_machine *out)
+{
+    for (uint32_t d = 0; d < profile.n_devices; d++) {
+        const hw_device *dev = profile.devices[d];
+        hw_cu_machine m;
+        if (dev->vendor == HW_VENDOR_NVIDIA &&
+            hw_cu_program_machine(l->f->program, l->f->index,
+                                  dev->capability.major * 10 + dev->capability.minor, &m))
+            out[d] = (hw_model_machine){ m.arch, m.registers, m.local_bytes };
+    }
+}
+
 void hw_cu_profile_done(const hw_cu_launch *l, const hw_listener *listener, hw_status status)
 {
     if (!listener)
         return;
     const hw_ptx_kernel *k = &l->f->program->ptx->kernels[l->f->index];
-    const hw_model_launch done = {
+    hw_model_launch done = {
+        .id = l->profile_id,
         .kernel = l->f->source.name,
         .grid = { l->grid[0], l->grid[1], l->grid[2] },
         .block = { l->block[0], l->block[1], l->block[2] },
         .dynamic_shared_bytes = l->dynamic,
         .static_shared_bytes = k->static_shared_bytes,
-        .context = 1,
+        .context = l->f->module->ctx->number,
+        .stream = l->stream,
         .ptx = hw_ptx_text(l->f->program->ptx),
+        .maxnreg = k->maxnreg,
+        .max_threads = k->max_threads,
+        .min_blocks = k->min_blocks_per_sm,
         .status = status,
     };
+    find_machine(l, done.machine);
     hw_model_launch_done(profile.model, &done);
     pthread_mutex_lock(&profile.lock);
-    if (profile.writes < WRITES_FREE || status != HW_OK ||
-        profile.written_ns < (now_ns() - profile.began_ns) / WRITES_SHARE)
+    bool kept = hw_model_is_kept(profile.model);
+    if (!kept && (profile.writes < WRITES_FREE || status != HW_OK ||
+                  profile.written_ns < (now_ns() - profile.began_ns) / WRITES_SHARE))
         write_file(false);
     pthread_mutex_unlock(&profile.lock);
 }
 
 void hw_cu_profile_end(void)
 {
-    if (!profile.model)
+    if (!profile.model || getpid() != profile.process)
         return;
     pthread_mutex_lock(&profile.lock);
     write_file(true);
+    hw_model_written(profile.model);
     pthread_mutex_unlock(&profile.lock);
 }

@@ -7,6 +7,8 @@
 
 /* hw_cu.lock is held; devices are known. Complains once and profiles nothing if a variable is wrong. */
 void hw_cu_profile_start(void);
+/* Decides whether the launch is profiled, and numbers it. */
+void hw_cu_profile_submit(hw_cu_launch *l);
 /* What exec is to be given for this launch; NULL: nobody listens to it. */
 const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l);
 /* The launch ended, on this thread; listener: what the call above returned. */

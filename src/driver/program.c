@@ -76,38 +76,6 @@ static void fill_wall_time(const hw_cu_jit_options *o, const struct timespec *st
     *o->wall_time_out = (void *)(uintptr_t)bits;
 }
 
-/* ---- what machine code in the image says of its kernels ---- */
-
-static int cubin_rank(const hw_image_entry *e, uint32_t cc)
-{
-    if (e->kind != HW_ENTRY_CUBIN || e->compressed || e->relocatable)
-        return 0;
-    if (e->arch == cc)
-        return 1000000;
-    return e->arch < cc ? (int)(1000 + e->arch) : (int)(1000 - (e->arch < 999 ? e->arch : 999));
-}
-
-static void read_cubin(hw_cu_program *p, const hw_image *img, uint32_t cc)
-{
-    const hw_image_entry *best = NULL;
-    for (size_t i = 0; i < img->entries.len; i++) {
-        const hw_image_entry *e = &img->entries.ptr[i];
-        if (cubin_rank(e, cc) > (best ? cubin_rank(best, cc) : 0))
-            best = e;
-    }
-    hw_cubin_kernel *kernels;
-    size_t n;
-    if (!best || hw_cubin_kernels(p->arena, best->payload, &kernels, &n, NULL) != HW_OK)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t k = hw_ptx_find_kernel(p->ptx, kernels[i].name);
-        if (k == UINT32_MAX || !kernels[i].registers)
-            continue;
-        p->info[k] =
-            (hw_cu_kernel_info){ true, HW_OK, kernels[i].registers, kernels[i].local_bytes };
-    }
-}
-
 /* ---- making ---- */
 
 static hw_status link_texts(hw_cu_program *p, const hw_str *texts, const char *const *origins,
@@ -156,13 +124,14 @@ static CUresult finish(hw_cu_program *p, hw_status s, const hw_cu_jit_options *o
     return CUDA_SUCCESS;
 }
 
-static hw_cu_program *program_alloc(hw_arena *a)
+static hw_cu_program *program_alloc(hw_arena *a, uint32_t cc)
 {
     hw_cu_program *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->arena = a;
     p->refs = 1;
+    p->cc = cc;
     pthread_mutex_init(&p->lock, NULL);
     return p;
 }
@@ -172,7 +141,7 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
 {
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    hw_cu_program *p = program_alloc(hw_arena_new());
+    hw_cu_program *p = program_alloc(hw_arena_new(), cc);
     CU_NEED(p, OUT_OF_MEMORY);
     hw_diag *d = hw_diag_new(p->arena);
     hw_image img = { 0 };
@@ -184,7 +153,7 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
     else if (s == HW_E_INVALID || s == HW_E_RANGE || s == HW_E_UNSUPPORTED)
         s = HW_E_CORRUPT;
     if (s == HW_OK)
-        read_cubin(p, &img, cc);
+        hw_cu_machine_keep(p, &img, *hw_cu.env.profile != 0);
     return finish(p, s, o, d, &start, out);
 }
 
@@ -193,7 +162,7 @@ CUresult hw_cu_program_link(hw_arena *a, hw_str *texts, const char *const *origi
 {
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
-    hw_cu_program *p = program_alloc(a);
+    hw_cu_program *p = program_alloc(a, 0);
     CU_NEED(p, OUT_OF_MEMORY);
     hw_diag *d = hw_diag_new(a);
     return finish(p, link_texts(p, texts, origins, n, d), o, d, &start, out);
@@ -235,11 +204,22 @@ static void lower_once(hw_cu_program *p, uint32_t kernel)
 const hw_cu_kernel_info *hw_cu_kernel_known(hw_cu_program *p, uint32_t kernel)
 {
     hw_cu_kernel_info *info = &p->info[kernel];
+    hw_cu_machine m;
     pthread_mutex_lock(&p->lock);
+    if (!info->known && hw_cu_machine_find(p, kernel, p->cc, &m))
+        *info = (hw_cu_kernel_info){ true, HW_OK, m.registers, m.local_bytes };
     if (!info->known)
         lower_once(p, kernel);
     pthread_mutex_unlock(&p->lock);
     return info;
+}
+
+bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu_machine *out)
+{
+    pthread_mutex_lock(&p->lock);
+    bool found = hw_cu_machine_find(p, kernel, cc, out);
+    pthread_mutex_unlock(&p->lock);
+    return found;
 }
 
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out)

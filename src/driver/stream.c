@@ -61,6 +61,9 @@ static void own_key_make(void)
     pthread_key_create(&own_key, own_end);
 }
 
+enum { FIRST_NUMBER = 13 };
+static _Atomic uint32_t streams_made;
+
 static hw_cu_stream *stream_new(hw_cu_context *ctx, unsigned flags, int priority)
 {
     hw_cu_stream *s = calloc(1, sizeof *s);
@@ -72,6 +75,7 @@ static hw_cu_stream *stream_new(hw_cu_context *ctx, unsigned flags, int priority
     s->flags = flags;
     s->priority = priority;
     s->id = atomic_fetch_add(&hw_cu.next_id, 1) + 1;
+    s->number = FIRST_NUMBER + atomic_fetch_add(&streams_made, 1);
     s->attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority = priority;
     s->attributes[CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP].memSyncDomainMap[1] = 1;
     pthread_mutex_lock(&ctx->lock);

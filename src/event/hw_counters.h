@@ -209,6 +209,7 @@ typedef struct hw_listener {
     void (*access)(void *worker, const hw_access_told *a);
     /* The launch ended, well or not: add the workers' states in order of index and free all. */
     void (*end)(void *launch, const hw_counters *c);
+    void (*block)(void *worker); /* a thread block ended; NULL: not asked for */
 } hw_listener;
 
 #endif

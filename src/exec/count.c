@@ -143,6 +143,13 @@ void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t 
         tell_site(f, t, table, i, lanes, addresses);
 }
 
+void hw_count_ended(struct hw_tally *t)
+{
+    t->blocks_done++;
+    if (t->listener->block)
+        t->listener->block(t->state);
+}
+
 /* ---- the beginning ---- */
 
 static hw_counters describe(const hw_run *r)

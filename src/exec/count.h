@@ -22,6 +22,7 @@ hw_status hw_count_begin(hw_run *r, hw_diag *d);
 void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s);
 /* A warp of this worker goes on in the slow variant: its counters. NULL: out of memory. */
 uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow);
+void hw_count_ended(struct hw_tally *t); /* a block ended */
 /* The callback of generated code. */
 void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses);
 

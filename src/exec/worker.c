@@ -199,7 +199,7 @@ static void work(hw_worker *k)
             continue;
         }
         if (k->tally && o == HW_BLOCK_ENDED)
-            k->tally->blocks_done++;
+            hw_count_ended(k->tally);
         b->busy = false;
         k->stalls = 0;
         b = next_busy(k);

@@ -24,7 +24,7 @@
 typedef struct hw_model hw_model;
 
 #define HW_MODEL_DEVICES_MAX 8
-#define HW_MODEL_SCHEMA      1 /* version of the profile file */
+#define HW_MODEL_SCHEMA      2 /* version of the profile file */
 
 /* ---- what is counted: the rows of counts.def ---- */
 enum {
@@ -63,8 +63,9 @@ typedef enum hw_model_level {
 
 /* n <= HW_MODEL_DEVICES_MAX devices whose rules are evaluated; the first is the one to report on
  * where only one fits. program: how it was started, for the heading; may be NULL. */
+/* share: a file of hw_model_share_make that the model is kept in, or NULL. */
 hw_model *hw_model_new(const hw_device *const *devices, uint32_t n, hw_model_level level,
-                       const char *program);
+                       const char *program, const char *share);
 void hw_model_free(hw_model *m);
 /* What exec is given for a launch; valid until the model is freed. */
 const hw_listener *hw_model_listener(hw_model *m);
@@ -73,13 +74,29 @@ const hw_listener *hw_model_listener(hw_model *m);
  * the device's default. */
 void hw_model_bank_width(hw_model *m, uint32_t bytes);
 
+/* What machine code for a device, or the nearest there is, says of a kernel. */
+typedef struct hw_model_machine {
+    uint32_t arch;      /* sm_ number of the code; 0: there is none */
+    uint32_t registers; /* of a thread */
+    uint32_t local_bytes;
+} hw_model_machine;
+
+/* Where a kernel's number of registers on a device comes from. */
+typedef enum hw_model_source {
+    HW_MODEL_ESTIMATE, /* 32-bit values of the PTX that live at once */
+    HW_MODEL_BOUND,    /* the estimate, held down by .maxnreg, launch bounds or the device */
+    HW_MODEL_IMAGE,    /* machine code in the program */
+} hw_model_source;
+extern const char *const hw_model_source_names[]; /* in the profile file */
+
 typedef struct hw_model_launch {
+    uint64_t id;        /* its number, in the order in which the program asked for launches */
     const char *kernel; /* as in the PTX (mangled) */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes, static_shared_bytes;
-    uint32_t local_bytes; /* of a thread */
-    uint32_t registers; /* of a thread, from machine code of the program; 0: not known, an estimate
-                           is taken */
+    uint32_t local_bytes;                           /* of a thread */
+    hw_model_machine machine[HW_MODEL_DEVICES_MAX]; /* for each of the model's devices */
+    uint32_t maxnreg, max_threads, min_blocks;      /* the kernel's bounds; 0: none */
     uint32_t context, stream;
     hw_str ptx;       /* the text that hw_wir_loc.ptx_line counts in; may be empty */
     hw_status status; /* HW_OK, or how it ended */
@@ -93,5 +110,28 @@ void hw_model_launch_done(hw_model *m, const hw_model_launch *l);
 const char *hw_model_short_name(hw_arena *a, const char *mangled);
 /* Write the profile file. complete: the program ended by itself. */
 hw_status hw_model_write(hw_model *m, const char *path, bool complete, hw_diag *d);
+
+/* ---- a model that outlives its program (share.c) ---- */
+
+/* What the model heard is safe without writing it, however the program ends. */
+bool hw_model_is_kept(const hw_model *m);
+/* The program has written the file itself, for good. */
+void hw_model_written(hw_model *m);
+
+typedef struct hw_model_share hw_model_share;
+typedef struct hw_model_progress {
+    uint64_t launches, blocks;        /* that ended */
+    char kernel[64];                  /* under way, "": none */
+    uint64_t blocks_here, blocks_all; /* of what is under way: ended, all */
+    double seconds_left;              /* an estimate; 0: none */
+} hw_model_progress;
+/* Who starts a program makes a file in memory; its name is that of the descriptor in /proc. -1: it
+ * cannot be had. */
+int hw_model_share_make(void);
+const hw_model_share *hw_model_share_watch(int fd); /* NULL: no memory */
+hw_model_progress hw_model_share_progress(const hw_model_share *s);
+/* Write the profile of a program that ended and has not written it. The file may be broken in any
+ * way: do it in a process that can be lost. */
+hw_status hw_model_share_write(int fd, const char *path, bool complete, hw_diag *d);
 
 #endif

@@ -30,6 +30,7 @@ static void *begin(void *ctx, const hw_counters *c, uint32_t workers)
     l->next = m->under_way;
     m->under_way = l;
     pthread_mutex_unlock(&m->lock);
+    hw_model_share_begin(m, c->kernel, (uint64_t)c->grid[0] * c->grid[1] * c->grid[2]);
     return l;
 }
 
@@ -52,6 +53,12 @@ static void hear(void *state, const hw_access_told *t)
     hw_model_rules(l->model, l->bank_width, t, &l->table->sites[t->site], *cell);
     if (l->cache)
         hw_model_cache_access(l->cache, w->index, t, &l->table->sites[t->site]);
+}
+
+static void block_ended(void *state)
+{
+    const worker *w = state;
+    hw_model_share_block(w->launch->model);
 }
 
 /* ---- the end ---- */
@@ -118,6 +125,7 @@ static void end(void *state, const hw_counters *c)
     l->registers = c->registers;
     l->status = c->status;
     l->ended = true;
+    hw_model_share_end(l->model);
 }
 
 void hw_model_listen(hw_model *m)
@@ -128,6 +136,7 @@ void hw_model_listen(hw_model *m)
         .begin = begin,
         .worker = start_worker,
         .access = hear,
+        .block = m->share ? block_ended : NULL,
         .end = end,
     };
 }

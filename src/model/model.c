@@ -6,17 +6,27 @@
 #include <stdlib.h>
 
 hw_model *hw_model_new(const hw_device *const *devices, uint32_t n, hw_model_level level,
-                       const char *program)
+                       const char *program, const char *share)
 {
-    hw_arena *a = hw_arena_new();
+    hw_model_share *shared;
+    hw_arena *a = hw_model_share_take(share, &shared);
+    a = a ? a : hw_arena_new();
     hw_model *m = HW_NEW(a, hw_model);
     m->arena = a;
+    m->share = shared;
     m->n = n < HW_MODEL_DEVICES_MAX ? n : HW_MODEL_DEVICES_MAX;
     memcpy(m->devices, devices, m->n * sizeof *devices);
     m->level = level;
     m->program = program ? hw_arena_cstr(a, hw_str_of(program)) : NULL;
+    for (uint32_t d = 0; d < m->n; d++) {
+        const char *name = devices[d]->name, *path = devices[d]->path;
+        bool file = path && strchr(path, '/');
+        m->names[d].name = hw_arena_cstr(a, hw_str_of(name));
+        m->names[d].load = file ? hw_arena_cstr(a, hw_str_of(path)) : m->names[d].name;
+    }
     pthread_mutex_init(&m->lock, NULL);
     hw_model_listen(m);
+    hw_model_share_ready(m);
     return m;
 }
 
@@ -55,7 +65,7 @@ static bool same_shape(const entry *e, const hw_model_launch *i)
  * load a module again and again. */
 static bool same_code(const hw_count_table *a, const hw_count_table *b)
 {
-    if (a == b)
+    if (!a && !b)
         return true;
     if (!a || !b || a->n_insts != b->n_insts || a->n_sites != b->n_sites ||
         a->n_places != b->n_places || a->n_branches != b->n_branches)
@@ -75,7 +85,9 @@ static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *
     entry *newest = NULL;
     unsigned shapes = 0;
     for (entry *e = m->first; e; e = e->next) {
-        if (strcmp(e->info.kernel, i->kernel) != 0 || !same_code(e->table, table))
+        if (strcmp(e->info.kernel, i->kernel) != 0)
+            continue;
+        if (!(e->seen == table && e->seen) && !same_code(e->table, table))
             continue;
         if (same_shape(e, i) && !e->mixed)
             return e;
@@ -121,14 +133,54 @@ static void keep_text(hw_model *m, entry *e, hw_str ptx)
         e->text[i] = line_of(m->arena, ptx, e->table->places[i].ptx_line);
 }
 
+static const char *copy_text(hw_arena *a, const char *text)
+{
+    return text ? hw_arena_cstr(a, hw_str_of(text)) : NULL;
+}
+
+static const void *copy_of(hw_arena *a, const void *from, size_t n, size_t each)
+{
+    void *to = hw_arena_alloc_array(a, n, each);
+    if (n)
+        memcpy(to, from, n * each);
+    return to;
+}
+
+/* What the profile file needs of a table: all but how the code counts. */
+static const hw_count_table *copy_table(hw_arena *a, const hw_count_table *t)
+{
+    hw_count_table *c = HW_NEW(a, hw_count_table);
+    *c = *t;
+    c->blocks = NULL;
+    c->insts = copy_of(a, t->insts, t->n_insts, sizeof *t->insts);
+    hw_site *sites = (hw_site *)(uintptr_t)copy_of(a, t->sites, t->n_sites, sizeof *t->sites);
+    for (uint32_t i = 0; i < t->n_sites; i++)
+        sites[i].offset = sites[i].scale = NULL;
+    c->sites = sites;
+    c->branches = NULL;
+    hw_count_place *places = HW_NEW_N(a, hw_count_place, t->n_places);
+    const hw_count_place none = { 0 };
+    for (uint32_t i = 0; i < t->n_places; i++) { /* neighbours mostly share their texts */
+        const hw_count_place *before = i ? &t->places[i - 1] : &none;
+        hw_count_place *p = &places[i];
+        *p = t->places[i];
+        p->file = p->file == before->file ? (i ? places[i - 1].file : NULL) : copy_text(a, p->file);
+        p->function = p->function == before->function ? (i ? places[i - 1].function : NULL)
+                                                      : copy_text(a, p->function);
+    }
+    c->places = places;
+    return c;
+}
+
 static entry *add(hw_model *m, const hw_model_launch *i, const hw_count_table *table)
 {
     entry *e = HW_NEW(m->arena, entry);
     e->info = *i;
     e->info.kernel = hw_arena_cstr(m->arena, hw_str_of(i->kernel));
     e->info.ptx = (hw_str){ NULL, 0 };
-    e->table = table;
-    e->first_id = m->next_id;
+    e->table = table ? copy_table(m->arena, table) : NULL;
+    e->seen = table;
+    e->first_id = i->id;
     e->sums = hw_model_sums_new(m->arena, m);
     if (table) {
         e->insts = HW_NEW_N(m->arena, place_count, table->n_insts);
@@ -147,18 +199,21 @@ static entry *add(hw_model *m, const hw_model_launch *i, const hw_count_table *t
 
 static void extend(hw_model *m, group *g, uint64_t id)
 {
-    size_t n = g->ranges.len;
+    uint64_t *last = g->ranges.len ? &g->ranges.ptr[g->ranges.len - 3] : NULL;
     g->launches++;
-    if (n && g->ranges.ptr[n - 2] + g->ranges.ptr[n - 1] == id) {
-        g->ranges.ptr[n - 1]++;
+    if (last && last[1] == 1 && id > last[0])
+        last[2] = id - last[0];
+    if (last && id == last[0] + last[1] * last[2]) {
+        last[1]++;
         return;
     }
     hw_vec_push(m->arena, &g->ranges, id);
     hw_vec_push(m->arena, &g->ranges, 1);
+    hw_vec_push(m->arena, &g->ranges, 1);
     m->ranges++;
 }
 
-static void add_group(hw_model *m, entry *e, const sums *s, uint64_t id)
+static void add_group(hw_model *m, entry *e, const sums *s, const hw_model_launch *l)
 {
     if (m->ranges >= RANGES_MOST) {
         e->ungrouped++;
@@ -166,9 +221,10 @@ static void add_group(hw_model *m, entry *e, const sums *s, uint64_t id)
     }
     for (size_t i = e->groups.len; i > 0; i--) {
         group *g = e->groups.ptr[i - 1];
-        if (!hw_model_sums_equal(m, &g->sums, s))
+        if (g->context != l->context || g->stream != l->stream ||
+            !hw_model_sums_equal(m, &g->sums, s))
             continue;
-        extend(m, g, id);
+        extend(m, g, l->id);
         return;
     }
     if (m->groups >= GROUPS_MOST) {
@@ -177,9 +233,11 @@ static void add_group(hw_model *m, entry *e, const sums *s, uint64_t id)
     }
     m->groups++;
     group *g = HW_NEW(m->arena, group);
+    g->context = l->context;
+    g->stream = l->stream;
     g->sums = hw_model_sums_new(m->arena, m);
     hw_model_sums_add(m, &g->sums, s);
-    extend(m, g, id);
+    extend(m, g, l->id);
     hw_vec_push(m->arena, &e->groups, g);
 }
 
@@ -213,27 +271,31 @@ static void add_launch(hw_model *m, entry *e, const launch *l)
 void hw_model_launch_done(hw_model *m, const hw_model_launch *i)
 {
     pthread_mutex_lock(&m->lock);
+    hw_model_share_changing(m, true);
     launch *l = take(m);
     const hw_count_table *table = l ? l->table : NULL;
     entry *e = find(m, i, table);
     if (!e)
         e = add(m, i, table);
-    uint64_t id = m->next_id++;
+    m->launches++;
     e->launches++;
+    e->first_id = i->id < e->first_id ? i->id : e->first_id;
     if (i->status != HW_OK) {
         e->failed++;
         e->failure = i->status;
     }
     if (l) {
-        if (!e->info.registers)
-            e->info.registers = l->registers, e->registers_guessed = true;
+        for (uint32_t d = 0; d < m->n; d++)
+            if (!e->registers[d].count)
+                e->registers[d] = hw_model_registers(m->devices[d], i, d, l->registers, l->local);
         if (!e->info.static_shared_bytes)
             e->info.static_shared_bytes = l->fixed;
         if (l->local > e->info.local_bytes)
             e->info.local_bytes = l->local;
         add_launch(m, e, l);
-        add_group(m, e, &l->sums, id);
+        add_group(m, e, &l->sums, i);
         hw_arena_free(l->arena);
     }
+    hw_model_share_changing(m, false);
     pthread_mutex_unlock(&m->lock);
 }

@@ -39,15 +39,23 @@ typedef struct place_count { /* of one instruction of the table */
 
 typedef struct group {
     uint64_t launches;
-    HW_VEC(uint64_t) ranges; /* first id, count, ... */
+    uint32_t context, stream;
+    HW_VEC(uint64_t) ranges; /* first id, count, step, ... */
     sums sums;
 } group;
 
+typedef struct registers { /* of a thread, on one device */
+    uint32_t count, spill_bytes, arch;
+    hw_model_source source;
+} registers;
+
 typedef struct entry {
     struct entry *next;
-    hw_model_launch info; /* of the first launch; strings copied */
-    const hw_count_table *table;
-    bool mixed, registers_guessed;
+    hw_model_launch info;        /* of the first launch; strings copied */
+    const hw_count_table *table; /* a copy */
+    const hw_count_table *seen;  /* whose copy it was when it was last heard of */
+    bool mixed;
+    registers registers[HW_MODEL_DEVICES_MAX]; /* count 0: not known yet */
     uint64_t first_id, launches, failed, ungrouped;
     hw_status failure;
     sums sums;
@@ -87,8 +95,14 @@ struct launch {
 
 struct hw_model {
     hw_arena *arena;
+    hw_model_share *share;  /* NULL: in this process's own memory */
+    bool torn;              /* the process was lost while it added a launch */
+    hw_model_progress lost; /* what was then under way */
     pthread_mutex_t lock;
     const hw_device *devices[HW_MODEL_DEVICES_MAX];
+    struct {
+        const char *name, *load;
+    } names[HW_MODEL_DEVICES_MAX]; /* of the devices, in the arena */
     uint32_t n;
     hw_model_level level;
     const char *program;
@@ -96,7 +110,7 @@ struct hw_model {
     _Atomic uint32_t bank_width; /* of launches that begin now; 0: the device's */
     launch *under_way;           /* begun and not yet given to launch_done */
     entry *first, *last;
-    uint64_t next_id;
+    uint64_t launches;
     uint32_t groups, ranges;
 };
 
@@ -118,6 +132,19 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
 /* An access of `times` equal ones by the rules of all devices, added to slots[0 .. devices - 1]. */
 void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told *t,
                     const hw_site *s, slot *slots);
+
+/* ---- registers.c ---- */
+/* live: 32-bit values of a lane that live at once; local: bytes the PTX asks for. */
+registers hw_model_registers(const hw_device *d, const hw_model_launch *i, uint32_t device,
+                             uint32_t live, uint32_t local);
+
+/* ---- share.c ---- */
+hw_arena *hw_model_share_take(const char *name, hw_model_share **out);
+void hw_model_share_ready(hw_model *m);
+void hw_model_share_begin(hw_model *m, const char *kernel, uint64_t blocks);
+void hw_model_share_block(hw_model *m);
+void hw_model_share_end(hw_model *m);
+void hw_model_share_changing(hw_model *m, bool changing);
 
 /* ---- cache.c ---- */
 cache_sim *hw_model_cache_new(const hw_model *m, const hw_counters *c, uint32_t workers);

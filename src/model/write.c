@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void put(json_t *o, const char *key, uint64_t value)
@@ -72,6 +73,8 @@ static json_t *groups(const hw_model *m, const entry *e)
         for (size_t k = 0; k < g->ranges.len; k++)
             json_array_append_new(ranges, json_integer((json_int_t)g->ranges.ptr[k]));
         put(o, "launches", g->launches);
+        put(o, "context", g->context);
+        put(o, "stream", g->stream);
         json_object_set_new(o, "ids", ranges);
         if (e->groups.len > 1 || e->ungrouped) /* one group: the kernel's sums say it */
             put_sums(m, o, &g->sums);
@@ -175,6 +178,42 @@ static json_t *places(const entry *e)
 
 /* ---- the file ---- */
 
+static int by_id(const void *a, const void *b)
+{
+    const entry *x = *(const entry *const *)a, *y = *(const entry *const *)b;
+    return x->first_id < y->first_id ? -1 : x->first_id > y->first_id;
+}
+
+/* In the order in which the program asked for them first, whichever ended first. */
+static const entry **in_order(const hw_model *m, size_t *n)
+{
+    *n = 0;
+    for (const entry *e = m->first; e; e = e->next)
+        ++*n;
+    const entry **all = calloc(*n + 1, sizeof *all), **at = all;
+    if (!all)
+        hw_oom(*n * sizeof *all);
+    for (const entry *e = m->first; e; e = e->next)
+        *at++ = e;
+    qsort(all, *n, sizeof *all, by_id);
+    return all;
+}
+
+static json_t *registers_of(const hw_model *m, const entry *e)
+{
+    json_t *all = json_array();
+    for (uint32_t d = 0; d < m->n; d++) {
+        const registers *r = &e->registers[d];
+        json_t *o = json_object();
+        put(o, "count", r->count);
+        put(o, "spill", r->spill_bytes);
+        put_text(o, "source", hw_model_source_names[r->source]);
+        put(o, "arch", r->arch);
+        json_array_append_new(all, o);
+    }
+    return all;
+}
+
 static json_t *kernel(const hw_model *m, const entry *e)
 {
     json_t *o = json_object();
@@ -189,10 +228,7 @@ static json_t *kernel(const hw_model *m, const entry *e)
     put(o, "launches_ungrouped", e->ungrouped);
     put(o, "failed", e->failed);
     put_text(o, "failure", e->failed ? hw_status_text(e->failure) : NULL);
-    put(o, "context", i->context);
-    put(o, "stream", i->stream);
-    put(o, "registers", i->registers);
-    json_object_set_new(o, "registers_estimated", json_boolean(e->registers_guessed));
+    json_object_set_new(o, "registers", registers_of(m, e));
     put(o, "shared_static", i->static_shared_bytes);
     put(o, "shared_dynamic", i->dynamic_shared_bytes);
     put(o, "local", i->local_bytes);
@@ -206,12 +242,9 @@ static json_t *kernel(const hw_model *m, const entry *e)
 static json_t *devices(const hw_model *m)
 {
     json_t *all = json_array();
-    for (uint32_t d = 0; d < m->n; d++) {
-        const hw_device *dev = m->devices[d];
-        bool file = dev->path && strchr(dev->path, '/');
+    for (uint32_t d = 0; d < m->n; d++)
         json_array_append_new(
-            all, json_pack("{s:s, s:s}", "name", dev->name, "load", file ? dev->path : dev->name));
-    }
+            all, json_pack("{s:s, s:s}", "name", m->names[d].name, "load", m->names[d].load));
     return all;
 }
 
@@ -224,11 +257,21 @@ static json_t *whole(const hw_model *m, bool complete)
     put_text(run, "version", HW_VERSION);
     put_text(run, "level", levels[m->level]);
     json_object_set_new(run, "complete", json_boolean(complete));
-    put(run, "launches", m->next_id);
+    if (m->torn)
+        json_object_set_new(run, "torn", json_true());
+    put(run, "launches", m->launches);
+    if (m->lost.kernel[0])
+        json_object_set_new(run, "under_way",
+                            json_pack("{s:s, s:I, s:I}", "kernel", m->lost.kernel, "blocks",
+                                      (json_int_t)m->lost.blocks_here, "of",
+                                      (json_int_t)m->lost.blocks_all));
     json_object_set_new(o, "run", run);
     json_object_set_new(o, "devices", devices(m));
-    for (const entry *e = m->first; e; e = e->next)
-        json_array_append_new(kernels, kernel(m, e));
+    size_t n;
+    const entry **all = in_order(m, &n);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(kernels, kernel(m, all[i]));
+    free(all);
     json_object_set_new(o, "kernels", kernels);
     return o;
 }

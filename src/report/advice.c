@@ -296,7 +296,7 @@ static void advise_small_grid(asker *x, const hw_report_site *none)
 static void advise_occupancy(asker *x, const hw_report_site *none)
 {
     (void)none;
-    hw_occupancy_query q = hw_report_query(x->k, x->dev);
+    hw_occupancy_query q = hw_report_query(x->run, x->k, x->device);
     hw_occupancy_report r;
     if (!hw_occupancy_explain(x->dev, &q, &r) || r.result.occupancy >= 0.5)
         return;

@@ -62,7 +62,7 @@ static void plot(const hw_page *p, const curve *v)
 {
     const hw_device *dev = p->run->devices[p->device];
     bool amd = dev->vendor == HW_VENDOR_AMD;
-    hw_occupancy_query q = hw_report_query(p->k, dev);
+    hw_occupancy_query q = hw_report_query(p->run, p->k, p->device);
     hw_occupancy_result r;
     hw_occupancy(dev, &q, &r);
     double most = r.max_warps, span = (double)(v->to - v->from);
@@ -107,7 +107,7 @@ void hw_chart_occupancy(const hw_page *p)
           dev->compute.max_threads_per_block, warp,
           p->k->block[0] * p->k->block[1] * p->k->block[2], set_threads },
         { amd ? "Waves over VGPRs" : "Warps over registers of a thread", 1, registers, 1,
-          p->k->registers, set_registers },
+          p->k->registers[p->device].count, set_registers },
         { amd ? "Waves over LDS of a group" : "Warps over shared memory of a block", 0, most_shared,
           256, shared, set_shared },
     };

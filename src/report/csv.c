@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 static void quoted(hw_out *o, const char *text)
 {
@@ -27,6 +28,7 @@ typedef struct place {
     const hw_report_run *run;
     const hw_report_kernel *k;
     const hw_report_sums *s;
+    uint32_t context, stream;
     const char *id;
     uint32_t device;
 } place;
@@ -47,8 +49,8 @@ static void row(hw_out *o, const place *p, size_t metric)
         p->id,
         p->run->program ? p->run->program : p->run->path,
         k->short_name,
-        hw_arena_printf(a, "%u", k->context),
-        hw_arena_printf(a, "%u", k->stream),
+        hw_arena_printf(a, "%u", p->context),
+        hw_arena_printf(a, "%u", p->stream),
         hw_arena_printf(a, "(%u, %u, %u)", k->block[0], k->block[1], k->block[2]),
         hw_arena_printf(a, "(%u, %u, %u)", k->grid[0], k->grid[1], k->grid[2]),
         d->name,
@@ -79,24 +81,54 @@ static void launch(hw_out *o, place p, const hw_report_options *opt)
     }
 }
 
-/* Each launch of the groups, and what is beyond them as one row. */
-static void kernel(hw_out *o, const hw_report_run *run, const hw_report_kernel *k,
-                   const hw_report_options *opt)
+/* ---- launches in the order of their numbers ---- */
+
+typedef struct numbered {
+    uint64_t id;
+    const hw_report_kernel *k;
+    const hw_report_group *g;
+} numbered;
+typedef HW_VEC(numbered) numbered_list;
+
+static int by_id(const void *a, const void *b)
+{
+    const numbered *x = a, *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void gather(hw_arena *a, const hw_report_kernel *k, numbered_list *out)
 {
     for (uint32_t g = 0; g < k->n_groups; g++)
-        for (uint32_t r = 0; r < k->groups[g].n_ranges; r++)
-            for (uint64_t i = 0; i < k->groups[g].ranges[r][1]; i++)
-                launch(
-                    o,
-                    (place){ run, k, &k->groups[g].sums,
-                             hw_arena_printf(o->arena, "%" PRIu64, k->groups[g].ranges[r][0] + i),
-                             0 },
-                    opt);
-    if (k->launches_ungrouped || !k->n_groups)
+        for (uint32_t r = 0; r < k->groups[g].n_ranges; r++) {
+            const uint64_t *range = k->groups[g].ranges[r];
+            for (uint64_t i = 0; i < range[1]; i++)
+                hw_vec_push(a, out, ((numbered){ range[0] + i * range[2], k, &k->groups[g] }));
+        }
+}
+
+/* Each launch of the groups, then what is beyond them, a row for each kernel. */
+static void launches(hw_out *o, const hw_report_run *run, const hw_report_options *opt)
+{
+    numbered_list list = { 0 };
+    for (uint32_t i = 0; i < run->n_kernels; i++)
+        gather(o->arena, &run->kernels[i], &list);
+    if (list.len)
+        qsort(list.ptr, list.len, sizeof *list.ptr, by_id);
+    for (size_t i = 0; i < list.len; i++) {
+        const numbered *l = &list.ptr[i];
         launch(o,
-               (place){ run, k, &k->sums,
-                        hw_arena_printf(o->arena, "%" PRIu64 " launches", k->launches), 0 },
+               (place){ run, l->k, &l->g->sums, l->g->context, l->g->stream,
+                        hw_arena_printf(o->arena, "%" PRIu64, l->id), 0 },
                opt);
+    }
+    for (uint32_t i = 0; i < run->n_kernels; i++) {
+        const hw_report_kernel *k = &run->kernels[i];
+        if (k->launches_ungrouped || !k->n_groups)
+            launch(o,
+                   (place){ run, k, &k->sums, 0, 0,
+                            hw_arena_printf(o->arena, "%" PRIu64 " launches", k->launches), 0 },
+                   opt);
+    }
 }
 
 void hw_report_csv(hw_out *o, const hw_report_run *run, const hw_report_options *opt)
@@ -107,6 +139,5 @@ void hw_report_csv(hw_out *o, const hw_report_run *run, const hw_report_options 
         "Metric Name", "Metric Unit",  "Metric Value",
     };
     cells(o, headings, HW_COUNTOF(headings));
-    for (uint32_t i = 0; i < run->n_kernels; i++)
-        kernel(o, run, &run->kernels[i], opt);
+    launches(o, run, opt);
 }

@@ -49,10 +49,17 @@ typedef struct hw_report_site {
 
 typedef struct hw_report_group { /* launches that counted the same */
     uint64_t launches;
+    uint32_t context, stream;
     uint32_t n_ranges;
-    uint64_t (*ranges)[2]; /* first id, count */
+    uint64_t (*ranges)[3]; /* first id, count, step */
     hw_report_sums sums;   /* of one of them */
 } hw_report_group;
+
+typedef struct hw_report_registers { /* of a thread, on one device */
+    uint32_t count, spill_bytes;
+    uint32_t arch; /* of the machine code that says so */
+    hw_model_source source;
+} hw_report_registers;
 
 typedef struct hw_report_kernel {
     uint32_t index;                /* in the file */
@@ -62,10 +69,8 @@ typedef struct hw_report_kernel {
     uint64_t launches, failed, first_id;
     const char *failure; /* status of the failed ones, or NULL */
     uint64_t shared_dynamic, shared_static, local_bytes;
-    uint32_t registers;
-    bool registers_known;
-    uint32_t context, stream;
-    hw_report_sums sums; /* of all launches */
+    hw_report_registers *registers; /* by device */
+    hw_report_sums sums;            /* of all launches */
     uint32_t n_sites, n_groups;
     hw_report_site *sites;
     hw_report_group *groups;
@@ -75,6 +80,9 @@ typedef struct hw_report_kernel {
 typedef struct hw_report_run {
     const char *path, *program, *version, *level;
     bool complete;
+    const char *under_way;            /* the kernel that ran when the program ended, or NULL */
+    uint64_t blocks_here, blocks_all; /* of it: ended, all */
+    bool torn; /* the program was lost while a launch was being added: it may be counted in part */
     uint32_t n_devices;
     const hw_device *devices[HW_MODEL_DEVICES_MAX];
     uint32_t n_kernels;
@@ -85,7 +93,10 @@ hw_status hw_report_load(hw_arena *a, const char *path, hw_report_run **out, hw_
 /* Keep the kernels whose name or short name matches a POSIX extended regular expression. */
 hw_status hw_report_keep(hw_report_run *run, const char *regex, hw_diag *d);
 /* What the kernel asks of a device's multiprocessors. */
-hw_occupancy_query hw_report_query(const hw_report_kernel *k, const hw_device *dev);
+hw_occupancy_query hw_report_query(const hw_report_run *run, const hw_report_kernel *k,
+                                   uint32_t device);
+/* "32 registers a thread, by the program's machine code for sm_75". */
+const char *hw_report_registers_text(hw_arena *a, const hw_report_registers *r);
 
 /* ---- metrics ---- */
 typedef enum { HW_METRIC_EXACT, HW_METRIC_SIMULATED, HW_METRIC_LAUNCH } hw_metric_kind;

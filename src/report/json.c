@@ -27,7 +27,7 @@ static json_t *metrics(const hw_report_run *run, const hw_report_kernel *k, uint
 
 static json_t *occupancy(const hw_report_run *run, const hw_report_kernel *k, uint32_t d)
 {
-    hw_occupancy_query q = hw_report_query(k, run->devices[d]);
+    hw_occupancy_query q = hw_report_query(run, k, d);
     hw_occupancy_result r;
     if (!hw_occupancy(run->devices[d], &q, &r))
         return json_pack("{s:i, s:s}", "blocks", 0, "refusal", hw_refusal_text(r.refusal));

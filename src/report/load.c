@@ -93,6 +93,8 @@ static void read_sums(reader *r, const json_t *o, hw_report_sums *s)
     }
 }
 
+enum { LAUNCHES_MOST = 100000000 }; /* in one group of a file */
+
 static void read_groups(reader *r, const json_t *list, hw_report_kernel *k)
 {
     k->n_groups = (uint32_t)json_array_size(list);
@@ -101,10 +103,17 @@ static void read_groups(reader *r, const json_t *list, hw_report_kernel *k)
         const json_t *o = json_array_get(list, i), *ids = json_object_get(o, "ids");
         hw_report_group *g = &k->groups[i];
         g->launches = number(r, o, "launches");
-        g->n_ranges = (uint32_t)(json_array_size(ids) / 2);
+        g->context = small(r, o, "context");
+        g->stream = small(r, o, "stream");
+        g->n_ranges = (uint32_t)(json_array_size(ids) / 3);
         g->ranges = hw_arena_alloc_array(r->a, g->n_ranges, sizeof *g->ranges);
-        for (uint32_t n = 0; n < g->n_ranges * 2; n++)
-            g->ranges[n / 2][n % 2] = (uint64_t)json_integer_value(json_array_get(ids, n));
+        for (uint32_t n = 0; n < g->n_ranges * 3; n++)
+            g->ranges[n / 3][n % 3] = (uint64_t)json_integer_value(json_array_get(ids, n));
+        uint64_t told = 0;
+        for (uint32_t n = 0; n < g->n_ranges && told <= g->launches; n++)
+            told += g->ranges[n][1] <= LAUNCHES_MOST ? g->ranges[n][1] : LAUNCHES_MOST;
+        if (told != g->launches || told > LAUNCHES_MOST)
+            wrong(r, "the ids of a group are not as many as its launches");
         if (json_object_get(o, "totals"))
             read_sums(r, o, &g->sums);
         else
@@ -203,6 +212,22 @@ static void read_sites(reader *r, const json_t *o, hw_report_kernel *k)
 
 /* ---- the whole ---- */
 
+static void read_registers(reader *r, const json_t *list, hw_report_kernel *k)
+{
+    k->registers = HW_NEW_N(r->a, hw_report_registers, r->run->n_devices);
+    for (uint32_t d = 0; d < r->run->n_devices; d++) {
+        const json_t *o = json_array_get(list, d);
+        const char *source = json_string_value(json_object_get(o, "source"));
+        hw_report_registers *g = &k->registers[d];
+        g->count = small(r, o, "count");
+        g->spill_bytes = small(r, o, "spill");
+        g->arch = small(r, o, "arch");
+        for (int s = HW_MODEL_ESTIMATE; source && s <= HW_MODEL_IMAGE; s++)
+            if (strcmp(source, hw_model_source_names[s]) == 0)
+                g->source = (hw_model_source)s;
+    }
+}
+
 static void read_kernel(reader *r, const json_t *o, uint32_t index, hw_report_kernel *k)
 {
     k->index = index;
@@ -220,10 +245,7 @@ static void read_kernel(reader *r, const json_t *o, uint32_t index, hw_report_ke
     k->launches_ungrouped = number(r, o, "launches_ungrouped");
     k->failed = number(r, o, "failed");
     k->failure = text(r, o, "failure");
-    k->context = small(r, o, "context");
-    k->stream = small(r, o, "stream");
-    k->registers = small(r, o, "registers");
-    k->registers_known = !is_true(o, "registers_estimated");
+    read_registers(r, json_object_get(o, "registers"), k);
     k->shared_static = number(r, o, "shared_static");
     k->shared_dynamic = number(r, o, "shared_dynamic");
     k->local_bytes = number(r, o, "local");
@@ -262,6 +284,11 @@ static hw_status read_whole(reader *r, const json_t *o)
     r->run->version = text(r, run, "version");
     r->run->level = text(r, run, "level");
     r->run->complete = is_true(run, "complete");
+    r->run->torn = is_true(run, "torn");
+    const json_t *lost = json_object_get(run, "under_way");
+    r->run->under_way = text(r, lost, "kernel");
+    r->run->blocks_here = number(r, lost, "blocks");
+    r->run->blocks_all = number(r, lost, "of");
     HW_TRY(read_devices(r, json_object_get(o, "devices")));
     r->run->n_kernels = (uint32_t)json_array_size(kernels);
     r->run->kernels = HW_NEW_N(r->a, hw_report_kernel, r->run->n_kernels);

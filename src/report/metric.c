@@ -9,7 +9,7 @@
 /* ---- what a formula may use ---- */
 
 typedef struct launch_values {
-    double grid, block, registers, shared_static, shared_dynamic, local, sms;
+    double grid, block, registers, spill, shared_static, shared_dynamic, local, sms;
     double occ_blocks, occ_warps, max_warps;
     double limit_registers, limit_shared, limit_warps, limit_blocks;
     double pass_bytes, replays;
@@ -105,16 +105,18 @@ const char *hw_metric_kind_word(hw_metric_kind kind)
 
 /* ---- launch and device ---- */
 
-hw_occupancy_query hw_report_query(const hw_report_kernel *k, const hw_device *dev)
+hw_occupancy_query hw_report_query(const hw_report_run *run, const hw_report_kernel *k,
+                                   uint32_t device)
 {
+    const hw_device *dev = run->devices[device];
     hw_occupancy_query q = hw_occupancy_query_new();
     q.threads = k->block[0] * k->block[1] * k->block[2];
     if (dev->vendor == HW_VENDOR_AMD) {
-        q.vgprs = k->registers;
+        q.vgprs = k->registers[device].count;
         q.lds = k->shared_static + k->shared_dynamic;
         return q;
     }
-    q.registers = k->registers;
+    q.registers = k->registers[device].count;
     q.shared_static = k->shared_static;
     q.shared_dynamic = q.shared_dynamic_max = k->shared_dynamic;
     q.shared_optin = k->shared_static + k->shared_dynamic > dev->occupancy.shared_per_block;
@@ -128,15 +130,33 @@ static double limit(const hw_occupancy_result *r, hw_limit nvidia, hw_limit amd)
     return v == HW_UNLIMITED ? (double)NAN : (double)v;
 }
 
-static launch_values values_of(const hw_report_kernel *k, const hw_device *dev)
+const char *hw_report_registers_text(hw_arena *a, const hw_report_registers *r)
 {
-    hw_occupancy_query q = hw_report_query(k, dev);
+    static const char *const by[] = {
+        [HW_MODEL_ESTIMATE] = "an estimate from the PTX",
+        [HW_MODEL_BOUND] = "the most that bounds or the device allow",
+    };
+    const char *source =
+        r->arch ? hw_arena_printf(
+                      a, "by the program's machine code for sm_%u%s", r->arch,
+                      r->source == HW_MODEL_BOUND ? ", held down to what the device allows" : "")
+                : by[r->source == HW_MODEL_BOUND];
+    const char *spill =
+        r->spill_bytes ? hw_arena_printf(a, "; %u bytes a thread spilled", r->spill_bytes) : "";
+    return hw_arena_printf(a, "%u registers a thread, %s%s", r->count, source, spill);
+}
+
+static launch_values values_of(const hw_report_run *run, const hw_report_kernel *k, uint32_t device)
+{
+    const hw_device *dev = run->devices[device];
+    hw_occupancy_query q = hw_report_query(run, k, device);
     hw_occupancy_result r;
     hw_occupancy(dev, &q, &r);
     return (launch_values){
         .grid = (double)k->grid[0] * k->grid[1] * k->grid[2],
         .block = q.threads,
-        .registers = k->registers,
+        .registers = k->registers[device].count,
+        .spill = k->registers[device].spill_bytes,
         .shared_static = (double)k->shared_static,
         .shared_dynamic = (double)k->shared_dynamic,
         .local = (double)k->local_bytes,
@@ -158,7 +178,7 @@ double hw_metric_value(size_t metric, const hw_report_kernel *k, const hw_report
 {
     if (rows[metric].kind == HW_METRIC_SIMULATED && !s->cache)
         return NAN;
-    const subject x = { s, device, values_of(k, run->devices[device]) };
+    const subject x = { s, device, values_of(run, k, device) };
     return formulas[metric](&x);
 }
 

@@ -7,12 +7,28 @@
 
 /* ---- headings ---- */
 
+/* ", Context 1, Stream 7"; of several the lowest, and that there are more. */
+static const char *streams_of(hw_arena *a, const hw_report_kernel *k)
+{
+    const hw_report_group *g = k->groups, *first = g;
+    bool several = false;
+    for (uint32_t i = 1; i < k->n_groups; i++) {
+        several |= g[i].stream != g[0].stream || g[i].context != g[0].context;
+        bool lower = g[i].context < first->context ||
+                     (g[i].context == first->context && g[i].stream < first->stream);
+        first = lower ? &g[i] : first;
+    }
+    return k->n_groups ? hw_arena_printf(a, ", Context %u, Stream %u%s", first->context,
+                                         first->stream, several ? " and others" : "")
+                       : "";
+}
+
 static void heading(hw_out *o, const hw_report_run *run, const hw_report_kernel *k)
 {
     const hw_device *d = run->devices[0];
-    hw_out_printf(o, "%s  %s %s%s, Context %u, Stream %u", hw_style(o, HW_BOLD), k->short_name,
-                  hw_report_shape(o->arena, k), k->mixed ? " and other shapes" : "", k->context,
-                  k->stream);
+    hw_out_printf(o, "%s  %s %s%s%s", hw_style(o, HW_BOLD), k->short_name,
+                  hw_report_shape(o->arena, k), k->mixed ? " and other shapes" : "",
+                  streams_of(o->arena, k));
     for (uint32_t i = 0; i < run->n_devices; i++)
         hw_out_printf(o, "%s %s", i ? "," : ", Device", run->devices[i]->name);
     if (run->n_devices == 1 && d->vendor == HW_VENDOR_NVIDIA)
@@ -135,7 +151,7 @@ static void rules(hw_out *o, const hw_report_run *run, const hw_report_kernel *k
 static void limiter(hw_out *o, const hw_report_run *run, const hw_report_kernel *k)
 {
     for (uint32_t d = 0; d < run->n_devices; d++) {
-        hw_occupancy_query q = hw_report_query(k, run->devices[d]);
+        hw_occupancy_query q = hw_report_query(run, k, d);
         hw_occupancy_result r;
         bool fits = hw_occupancy(run->devices[d], &q, &r);
         hw_out_printf(o, "    INF   %s: ", run->devices[d]->name);
@@ -147,6 +163,8 @@ static void limiter(hw_out *o, const hw_report_run *run, const hw_report_kernel 
         else
             hw_out_printf(o, "the launch does not fit this device: %s\n",
                           hw_refusal_text(r.refusal));
+        hw_out_printf(o, "    INF   %s: %s\n", run->devices[d]->name,
+                      hw_report_registers_text(o->arena, &k->registers[d]));
         const char *beyond = hw_report_beyond(o->arena, run, k, d);
         if (beyond)
             hw_out_printf(o, "    INF   %s: beyond this device: %s\n", run->devices[d]->name,
@@ -184,7 +202,8 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
     HW_VEC(const char *) lines = { 0 };
     bool guessed = false, amd = false;
     for (uint32_t i = 0; i < run->n_kernels; i++)
-        guessed |= !run->kernels[i].registers_known;
+        for (uint32_t d = 0; d < run->n_devices; d++)
+            guessed |= run->kernels[i].registers[d].source != HW_MODEL_IMAGE;
     for (uint32_t d = 0; d < run->n_devices; d++)
         amd |= run->devices[d]->vendor == HW_VENDOR_AMD;
     hw_vec_push(a, &lines,
@@ -199,9 +218,11 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
     else
         hw_vec_push(a, &lines, "simulated: nothing (cache hits need --caches)");
     if (guessed)
-        hw_vec_push(a, &lines,
-                    "estimated: registers of kernels without machine code in the program, from "
-                    "the values live at once");
+        hw_vec_push(
+            a, &lines,
+            "estimated: registers and spills of kernels without machine code in the program "
+            "(and on devices that cannot run it), from the values of the PTX live at once and the "
+            "kernel's bounds");
     if (amd)
         hw_vec_push(a, &lines,
                     "approximate: on devices with waves of 64 each warp of 32 is taken as half a "
@@ -220,6 +241,13 @@ void hw_report_text(hw_out *o, const hw_report_run *run, const hw_report_options
                       "%sThe program did not end by itself: these are the launches that "
                       "finished.%s\n",
                       hw_style(o, HW_BAD), hw_style(o, HW_PLAIN));
+    if (run->under_way)
+        hw_out_printf(o, "%s was under way (%s of %s blocks done) and is not counted.\n",
+                      run->under_way, hw_grouped(o->arena, run->blocks_here),
+                      hw_grouped(o->arena, run->blocks_all));
+    if (run->torn)
+        hw_out_printf(
+            o, "It was lost while a launch was being added: that one may be counted in part.\n");
     if (run->n_kernels == 0)
         hw_out_printf(o, "No kernels were launched.\n");
     for (uint32_t i = 0; i < run->n_kernels; i++)

@@ -65,6 +65,7 @@ typedef struct rig {
     hw_model *model;
     const hw_device *devices[HW_MODEL_DEVICES_MAX];
     uint32_t n;
+    uint64_t launches;
     char path[64];
 } rig;
 
@@ -75,7 +76,7 @@ static void rig_up(rig *r, const char *const *names)
     r->diag = hw_diag_new(r->arena);
     for (; names[r->n]; r->n++)
         assert_int_equal(hw_device_load(r->arena, names[r->n], &r->devices[r->n], r->diag), HW_OK);
-    r->model = hw_model_new(r->devices, r->n, HW_MODEL_COUNT, "test");
+    r->model = hw_model_new(r->devices, r->n, HW_MODEL_COUNT, "test", NULL);
     snprintf(r->path, sizeof r->path, "/tmp/hw-model-XXXXXX");
     int fd = mkstemp(r->path);
     assert_true(fd >= 0);
@@ -142,9 +143,11 @@ static void run_launch(rig *r, made m)
     }
     l->end(launch, &c);
     free(workers);
-    const hw_model_launch done = {
-        .kernel = c.kernel, .grid = { m.grid, 1, 1 }, .block = { 32, 1, 1 }, .status = m.status
-    };
+    const hw_model_launch done = { .id = r->launches++,
+                                   .kernel = c.kernel,
+                                   .grid = { m.grid, 1, 1 },
+                                   .block = { 32, 1, 1 },
+                                   .status = m.status };
     hw_model_launch_done(r->model, &done);
 }
 
