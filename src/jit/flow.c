@@ -197,6 +197,7 @@ static void dispatch(hw_gen *g)
 {
     const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     uint32_t here = g->an->position[g->block];
+    bool all_go = w->ntargets == 1 && terminator(g, g->block)->guard.kind != HW_V_REG;
     if (g->rotate && goes_back(g)) { /* lanes that spun long let those further on run */
         hw_lb stay = hwg_block(g, "stay");
         LLVMBuildCondBr(g->b, LLVMBuildLoad2(g->b, g->i1, g->rotate, ""), g->check[here + 1], stay);
@@ -206,7 +207,7 @@ static void dispatch(hw_gen *g)
         uint32_t t = g->an->order[at];
         if (!is_target(w, t) || hwg_is_exit(g, t))
             continue;
-        if (w->ntargets == 1 && !g->rotate) {
+        if (all_go && !g->rotate) {
             LLVMBuildBr(g->b, take_label(g, t));
             return;
         }

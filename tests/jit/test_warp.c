@@ -208,6 +208,32 @@ static void endless_loops_can_be_stopped(void **state)
     rig_free(r);
 }
 
+/* Lanes from 19 on count to 32 - lane, and end one by one inside the loop; the others run elsewhere. */
+static const char ending[] = "module shared=0 params=8 reqntid=0,0,0 indirect=0\n"
+                             "kernel @k local=0 {\n  reg i32 %t %left %x\n  reg i64 %p %o %w\n"
+                             "  reg i1 %q\n"
+                             "entry:\n  %p = param_addr\n  %o = load.i64.param [%p]\n"
+                             "  %t = sreg.i32 tid_x\n  %w = sext.i32.i64 %t\n"
+                             "  %w = mul.i64 %w, 4\n  %o = add.i64 %o, %w\n"
+                             "  %left = sub.i32 32, %t\n"
+                             "  %q = icmp.i32.lt_s %t, 19\n  cbr %q, other, begin\n"
+                             "other:\n  store.i32.global [%o], 99\n  exit\n"
+                             "begin:\n  %x = mov.i32 0\n  br again\n"
+                             "again:\n  %x = add.i32 %x, 1\n  store.i32.global [%o], %x\n"
+                             "  %q = icmp.i32.ge_s %x, %left\n  @%q exit again\n}\n";
+
+static void a_loop_that_lanes_leave_by_ending_ends(void **state)
+{
+    (void)state;
+    rig *r = rig_new(ending);
+    compiled(r);
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_true(rig_run(r));
+    for (uint32_t t = 0; t < 32; t++)
+        assert_int_equal(r->memory[4 * t], t < 19 ? 99 : 32 - t);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +243,7 @@ int main(void)
         cmocka_unit_test(a_lock_inside_a_warp_works_where_lanes_are_independent),
         cmocka_unit_test(a_lock_inside_a_warp_is_diagnosed_where_they_are_not),
         cmocka_unit_test(endless_loops_can_be_stopped),
+        cmocka_unit_test(a_loop_that_lanes_leave_by_ending_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
