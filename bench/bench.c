@@ -2,6 +2,7 @@
  * bench: eleven kernels on Halfwarp, pocl and native C, interleaved in one run.
  *
  *   halfwarp run bench [--dir bench] [--rounds N] [--kernel NAME] [--write docs/performance.md]
+ *   halfwarp run bench --counting yes [the same]: what counting costs (counting.c)
  *
  * For each kernel every engine runs once from the same inputs and the results are compared; then
  * `rounds` rounds run each engine once in turn, and the least processor time (all threads) of each
@@ -154,7 +155,7 @@ static bool check(const work *w, const bool *have)
 }
 
 /* ---- timing ---- */
-static double processor_seconds(void)
+double bench_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -173,9 +174,9 @@ static bool measure(const work *w, const bool *have, unsigned rounds, double *be
         for (unsigned e = 0; e < ENGINES; e++) {
             if (!have[e])
                 continue;
-            double start = processor_seconds();
+            double start = bench_seconds();
             good &= engines[e]->run();
-            best[e] = fmin(best[e], processor_seconds() - start);
+            best[e] = fmin(best[e], bench_seconds() - start);
         }
     for (unsigned e = 0; e < ENGINES; e++)
         if (have[e])
@@ -184,27 +185,27 @@ static bool measure(const work *w, const bool *have, unsigned rounds, double *be
 }
 
 /* ---- reporting ---- */
-#define BEGIN_MARK "<!-- bench: begin -->\n"
-#define END_MARK   "<!-- bench: end -->\n"
-
-static bool write_between_marks(const char *path, const char *table)
+bool bench_write(const char *path, const char *mark, const char *table)
 {
     static char old[1 << 20];
+    char begin_mark[64], end_mark[64];
+    snprintf(begin_mark, sizeof begin_mark, "<!-- %s: begin -->\n", mark);
+    snprintf(end_mark, sizeof end_mark, "<!-- %s: end -->\n", mark);
     FILE *f = fopen(path, "rb");
     size_t n = f ? fread(old, 1, sizeof old - 1, f) : 0;
     if (f)
         fclose(f);
     old[n] = 0;
-    char *begin = strstr(old, BEGIN_MARK), *end = strstr(old, END_MARK);
+    char *begin = strstr(old, begin_mark), *end = strstr(old, end_mark);
     if (!begin || !end || end < begin) {
-        fprintf(stderr, "bench: %s has no bench marks\n", path);
+        fprintf(stderr, "bench: %s has no %s marks\n", path, mark);
         return false;
     }
     f = fopen(path, "wb");
     if (!f)
         return false;
     fwrite(old, 1, (size_t)(begin - old), f);
-    fprintf(f, "%s%s%s", BEGIN_MARK, table, end);
+    fprintf(f, "%s%s%s", begin_mark, table, end);
     return fclose(f) == 0;
 }
 
@@ -224,7 +225,7 @@ static void add_ratio(score *s, double ratio, const char *name)
 }
 
 typedef struct options {
-    const char *dir, *kernel, *write;
+    const char *dir, *kernel, *write, *counting;
     unsigned rounds;
 } options;
 
@@ -236,6 +237,8 @@ static bool parse_options(int argc, char **argv, options *o)
             o->dir = argv[i + 1];
         else if (!strcmp(argv[i], "--kernel"))
             o->kernel = argv[i + 1];
+        else if (!strcmp(argv[i], "--counting"))
+            o->counting = argv[i + 1];
         else if (!strcmp(argv[i], "--write"))
             o->write = argv[i + 1];
         else if (!strcmp(argv[i], "--rounds"))
@@ -281,9 +284,13 @@ int main(int argc, char **argv)
 {
     options o;
     if (!parse_options(argc, argv, &o)) {
-        fprintf(stderr,
-                "usage: bench [--dir DIR] [--rounds N] [--kernel NAME] [--write FILE.md]\n");
+        fprintf(stderr, "usage: bench [--dir DIR] [--rounds N] [--kernel NAME] [--write FILE.md] "
+                        "[--counting yes]\n");
         return 2;
+    }
+    if (o.counting) {
+        work w[16];
+        return bench_counting(o.dir, w, make_work(w), o.kernel, o.rounds, o.write);
     }
     /* OpenMP's threads must sleep between regions: their spinning would count as others' processor
      * time. */
@@ -302,7 +309,7 @@ int main(int argc, char **argv)
     score scores[2] = { { 0 } };
     bool good = run_all(&o, have, table, sizeof table, scores);
     if (o.write)
-        good &= write_between_marks(o.write, table);
+        good &= bench_write(o.write, "bench", table);
     for (unsigned k = 0; k < 2; k++)
         if (scores[k].n)
             printf("bench: geomean vs %s = %.2f\n", engines[k + 1]->name,

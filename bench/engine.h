@@ -42,4 +42,11 @@ typedef struct engine {
 
 extern const engine engine_halfwarp, engine_pocl, engine_native;
 
+double bench_seconds(void); /* processor time of all threads of the process */
+/* Replaces what stands between the marks <!-- MARK: begin --> and <!-- MARK: end --> of a file. */
+bool bench_write(const char *path, const char *mark, const char *table);
+/* counting.c: the n kernels, or the one named, with counting and without; the exit status. write: NULL or a file. */
+int bench_counting(const char *dir, const work *w, unsigned n, const char *kernel, unsigned rounds,
+                   const char *write);
+
 #endif
