@@ -31,6 +31,7 @@ bench: $(BUILD)/build.ninja
 	@tools/setup tools/packages.txt tools/packages-bench.txt
 	@meson setup --reconfigure $(BUILD) >/dev/null && ninja -C $(BUILD) && ninja -C $(BUILD) bench/bench
 	@$(HALFWARP) run $(BUILD)/bench/bench --dir bench --write docs/performance.md
+	@$(HALFWARP) run $(BUILD)/bench/bench --dir bench --counting yes --write docs/performance.md
 
 install: $(BUILD)/build.ninja
 	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))

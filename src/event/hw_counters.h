@@ -161,6 +161,24 @@ typedef struct hw_count_table {
     uint32_t divergent;  /* n_branches: warps whose lanes parted */
 } hw_count_table;
 
+/* ---- what generated code tells ---- */
+
+/* Accesses that are told wait on a tape until it is full, or their block ends. */
+typedef struct hw_tape_entry {
+    struct hw_frame *frame; /* of the warp */
+    uint32_t site, lanes;   /* of the table; who takes part */
+} hw_tape_entry;
+
+enum { HW_TAPE_ENTRIES = 32 };
+
+/* Lies just before a worker's counters, on a cache line. */
+typedef struct hw_tape {
+    _Alignas(64) uint64_t address[HW_TAPE_ENTRIES][32];
+    hw_tape_entry entry[HW_TAPE_ENTRIES];
+    uint64_t n; /* below HW_TAPE_ENTRIES when nobody writes */
+    uint64_t unused[7];
+} hw_tape;
+
 /* ---- what a launch counted ---- */
 
 typedef struct hw_block_count {
@@ -190,6 +208,7 @@ typedef struct hw_access_told {
     uint32_t lanes;      /* bit mask, not 0: lanes that take part */
     bool real;           /* addresses are the real ones; else see above */
     uint64_t times;      /* that many equal accesses */
+    int64_t add;         /* to each address below */
     /* 32; those of lanes not in the mask are any. Local memory, which a device interleaves so that equal offsets of
      * neighbouring lanes are neighbours, comes so: offset / w * 32 * w + lane * w + offset % w, w = the site's bytes
      * or 4 if less. */
@@ -206,7 +225,7 @@ typedef struct hw_listener {
     /* A launch begins: its table; returns the launch's state. counters: shapes and sizes only. */
     void *(*begin)(void *ctx, const hw_counters *c, uint32_t workers);
     void *(*worker)(void *launch, uint32_t index); /* once for each index below workers */
-    void (*access)(void *worker, const hw_access_told *a);
+    void (*access)(void *worker, const hw_access_told *a, uint32_t n); /* n of them, in order */
     /* The launch ended, well or not: add the workers' states in order of index and free all. */
     void (*end)(void *launch, const hw_counters *c);
     void (*block)(void *worker); /* a thread block ended; NULL: not asked for */

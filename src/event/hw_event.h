@@ -38,8 +38,8 @@ typedef struct hw_callbacks {
     hw_address_fn *bad_address;
     hw_fault_fn *fault;
     hw_helper_fn *const *helpers; /* by hw_wir_helper */
-    /* A memory access of these lanes at a site of the count table; addresses: 32. */
-    void (*listen)(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses);
+    /* The tape before f->counters is full: go through it and empty it. */
+    void (*listen)(hw_frame *f);
     /* which = CLOCK's imm: 0 cycles (host time at the device's clock rate), 1 nanoseconds. */
     uint64_t (*clock)(hw_frame *f, uint32_t which);
     /* BARRIER_ARRIVE: this warp arrives at barrier id for count threads (0: all) and goes on. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counting a launch. Accesses that generated code tells go to the listener at once; those it only
- * counted are told at the end, all of a class together. */
+ * Counting a launch. Accesses that generated code tells wait on a tape and go to the listener in
+ * order; those it only counted are told at the end, all of a class together. */
 #include "count.h"
 
 #include <stdlib.h>
@@ -21,75 +21,106 @@ static uint64_t interleaved(uint64_t offset, unsigned bytes, unsigned lane)
     return offset / w * w * HW_WARP_LANES + lane * w + offset % w;
 }
 
-static void tell(const struct hw_tally *t, hw_access_told *a, hw_site_space space, uint32_t lanes)
+/* Accesses on their way to the listener, in order. */
+typedef struct batch {
+    const struct hw_tally *tally;
+    uint32_t n;
+    hw_access_told told[HW_TAPE_ENTRIES];
+} batch;
+
+static void tell_all(batch *b)
+{
+    if (b->n)
+        b->tally->listener->access(b->tally->state, b->told, b->n);
+    b->n = 0;
+}
+
+static hw_access_told *next_told(batch *b)
+{
+    if (b->n == HW_TAPE_ENTRIES)
+        tell_all(b);
+    return &b->told[b->n++];
+}
+
+static void tell(batch *b, const hw_access_told *a, hw_site_space space, uint32_t lanes)
 {
     if (!lanes)
         return;
-    a->space = space;
-    a->lanes = lanes;
-    t->listener->access(t->state, a);
+    hw_access_told *to = next_told(b);
+    *to = *a;
+    to->space = space;
+    to->lanes = lanes;
+}
+
+/* The same with addresses that do not outlive the call. */
+static void tell_now(batch *b, hw_access_told *a, const uint64_t *address, hw_site_space space,
+                     uint32_t lanes)
+{
+    a->address = address;
+    tell(b, a, space, lanes);
+    tell_all(b);
 }
 
 /* In which lanes a generic address is in the block's shared memory, or the warp's local memory. */
-static void find_spaces(const hw_frame *f, const uint64_t *address, uint32_t *shared,
+static void find_spaces(const hw_frame *f, const hw_access_told *a, uint32_t *shared,
                         uint32_t *local)
 {
     uint64_t s = (uint64_t)(uintptr_t)f->shared, l = (uint64_t)(uintptr_t)f->local;
     uint64_t local_bytes = f->local_stride * HW_WARP_LANES;
     *shared = *local = 0;
     for (uint32_t i = 0; i < HW_WARP_LANES; i++) {
-        *shared |= (uint32_t)(address[i] - s < f->total_shared) << i;
-        *local |= (uint32_t)(address[i] - l < local_bytes) << i;
+        uint64_t at = a->address[i] + (uint64_t)a->add;
+        *shared |= (uint32_t)(at - s < f->total_shared) << i;
+        *local |= (uint32_t)(at - l < local_bytes) << i;
     }
 }
 
-static void make_local(const hw_frame *f, const uint64_t *from, unsigned bytes, uint64_t *to)
+static void tell_local(batch *b, const hw_frame *f, hw_access_told a, unsigned bytes,
+                       uint32_t lanes)
 {
-    uint64_t l = (uint64_t)(uintptr_t)f->local;
+    uint64_t l = (uint64_t)(uintptr_t)f->local, to[HW_WARP_LANES];
     for (unsigned i = 0; i < HW_WARP_LANES; i++)
-        to[i] = interleaved(from[i] - l - i * f->local_stride, bytes, i);
+        to[i] = interleaved(a.address[i] + (uint64_t)a.add - l - i * f->local_stride, bytes, i);
+    a.add = 0;
+    tell_now(b, &a, to, HW_SITE_LOCAL, lanes);
 }
 
-static void tell_generic(const hw_frame *f, const struct hw_tally *t, const hw_site *s,
-                         hw_access_told *a, uint32_t lanes)
+static void tell_generic(batch *b, const hw_frame *f, hw_access_told a, unsigned bytes,
+                         uint32_t lanes)
 {
     uint32_t shared, local;
-    uint64_t other[HW_WARP_LANES];
-    const uint64_t *given = a->address;
-    find_spaces(f, given, &shared, &local);
-    tell(t, a, HW_SITE_GLOBAL, lanes & ~shared & ~local);
-    a->address = other;
-    for (unsigned i = 0; i < HW_WARP_LANES; i++)
-        other[i] = given[i] - (uint64_t)(uintptr_t)f->shared;
-    tell(t, a, HW_SITE_SHARED, lanes & shared);
-    make_local(f, given, s->bytes, other);
-    tell(t, a, HW_SITE_LOCAL, lanes & local);
+    find_spaces(f, &a, &shared, &local);
+    tell(b, &a, HW_SITE_GLOBAL, lanes & ~shared & ~local);
+    if (lanes & local)
+        tell_local(b, f, a, bytes, lanes & local);
+    a.add -= (int64_t)(uintptr_t)f->shared;
+    tell(b, &a, HW_SITE_SHARED, lanes & shared);
 }
 
-static void tell_site(const hw_frame *f, const struct hw_tally *t, const hw_count_table *table,
-                      uint32_t site, uint32_t lanes, const uint64_t *addresses)
+static void tell_site(batch *b, const hw_tape_entry *e, const hw_site *s, uint32_t site,
+                      const uint64_t *address)
 {
-    const hw_site *s = &table->sites[site];
-    uint64_t moved[HW_WARP_LANES], local[HW_WARP_LANES];
-    const hw_block *b = f->owner;
-    hw_access_told a = { .site = site,
-                         .real = true,
-                         .times = 1,
-                         .address = s->add ? moved : addresses,
-                         .sm = f->smid,
-                         .warp = f->warp,
-                         .thread_block = atomic_load_explicit(&b->index, memory_order_relaxed) };
-    for (unsigned i = 0; i < HW_WARP_LANES && s->add; i++)
-        moved[i] = addresses[i] + (uint64_t)s->add;
-    if (s->space == HW_SITE_GENERIC) {
-        tell_generic(f, t, s, &a, lanes);
+    const hw_frame *f = e->frame;
+    const hw_block *block = f->owner;
+    hw_access_told *a = next_told(b); /* filled in its place: copying it would wait for the parts */
+    a->site = site;
+    a->space = s->space;
+    a->lanes = e->lanes;
+    a->real = true;
+    a->times = 1;
+    a->add = s->add;
+    a->address = address;
+    a->sm = f->smid;
+    a->warp = f->warp;
+    a->thread_block = atomic_load_explicit(&block->index, memory_order_relaxed);
+    if (s->space != HW_SITE_GENERIC && s->space != HW_SITE_LOCAL)
         return;
-    }
-    if (s->space == HW_SITE_LOCAL) {
-        make_local(f, a.address, s->bytes, local);
-        a.address = local;
-    }
-    tell(t, &a, s->space, lanes);
+    const hw_access_told other = *a;
+    b->n--;
+    if (s->space == HW_SITE_GENERIC)
+        tell_generic(b, f, other, s->bytes, e->lanes);
+    else
+        tell_local(b, f, other, s->bytes, e->lanes);
 }
 
 static int64_t at(const int64_t *x, unsigned lane)
@@ -131,16 +162,36 @@ static void remember(const hw_site *s, uint64_t *counters, const uint64_t *addre
         first[-1] = r;
 }
 
-void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
+static void go_through(const struct hw_tally *t, const hw_count_table *table, uint64_t *counters)
+{
+    hw_tape *tape = counters ? (hw_tape *)(void *)counters - 1 : NULL;
+    batch b;
+    b.tally = t;
+    b.n = 0;
+    if (!tape || !tape->n)
+        return;
+    for (uint32_t i = 0; i < tape->n; i++) {
+        const hw_tape_entry *e = &tape->entry[i];
+        const hw_site *s = &table->sites[e->site];
+        if (s->first != HW_NO_INDEX && e->lanes == UINT32_MAX)
+            remember(s, counters, tape->address[i]);
+        for (uint32_t at = e->site; at != HW_NO_INDEX; at = table->sites[at].next)
+            tell_site(&b, e, &table->sites[at], at, tape->address[i]);
+    }
+    tell_all(&b);
+    tape->n = 0;
+}
+
+void hw_count_empty(struct hw_tally *t)
+{
+    go_through(t, t->table, t->counters);
+    go_through(t, t->slow_table, t->slow);
+}
+
+void hw_count_listen(hw_frame *f)
 {
     const hw_block *b = f->owner;
-    const struct hw_tally *t = b->worker->tally;
-    const hw_count_table *table = f->counters == t->slow ? t->slow_table : t->table;
-    const hw_site *s = &table->sites[site];
-    if (s->first != HW_NO_INDEX && lanes == UINT32_MAX)
-        remember(s, f->counters, addresses);
-    for (uint32_t i = site; i != HW_NO_INDEX; i = table->sites[i].next)
-        tell_site(f, t, table, i, lanes, addresses);
+    hw_count_empty(b->worker->tally);
 }
 
 void hw_count_ended(struct hw_tally *t)
@@ -166,6 +217,24 @@ static hw_counters describe(const hw_run *r)
     return c;
 }
 
+/* Zeros behind an empty tape, on cache lines that no other worker writes. NULL: out of memory. */
+static uint64_t *new_counters(const hw_count_table *t)
+{
+    size_t n = sizeof(hw_tape) + ((size_t)t->n_counters * sizeof(uint64_t) + 127) / 128 * 128;
+    hw_tape *tape = aligned_alloc(128, (n + 127) / 128 * 128);
+    if (!tape)
+        return NULL;
+    tape->n = 0;
+    memset(tape + 1, 0, n - sizeof *tape);
+    return (uint64_t *)(void *)(tape + 1);
+}
+
+static void free_counters(uint64_t *counters)
+{
+    if (counters)
+        free((hw_tape *)(void *)counters - 1);
+}
+
 hw_status hw_count_begin(hw_run *r, hw_diag *d)
 {
     const hw_listener *listener = r->l->listener;
@@ -174,12 +243,14 @@ hw_status hw_count_begin(hw_run *r, hw_diag *d)
         return HW_OK;
     if (!table)
         return hw_fail(d, HW_E_INTERNAL, "code without counters for a listener");
-    struct hw_tally *t = calloc(r->nworkers, sizeof *t);
+    struct hw_tally *t = aligned_alloc(_Alignof(struct hw_tally), r->nworkers * sizeof *t);
     r->tallies = t;
+    if (t)
+        memset(t, 0, r->nworkers * sizeof *t);
     for (unsigned i = 0; t && i < r->nworkers; i++) {
         t[i].table = table;
         t[i].listener = listener;
-        t[i].counters = calloc(table->n_counters + 1, sizeof(uint64_t));
+        t[i].counters = new_counters(table);
         if (!t[i].counters)
             return hw_fail(d, HW_E_NOMEM, "out of host memory for counters");
         r->workers[i].tally = &t[i];
@@ -199,7 +270,7 @@ uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow)
     struct hw_tally *t = k->tally;
     if (!t->slow) {
         t->slow_table = slow->count;
-        t->slow = calloc(slow->count->n_counters + 1, sizeof(uint64_t));
+        t->slow = new_counters(slow->count);
     }
     return t->slow;
 }
@@ -217,8 +288,8 @@ static void distances(const hw_site *s, const uint64_t *counters, uint64_t *out)
                                                 (uint64_t)at(s->scale, (unsigned)i) * r;
 }
 
-static void tell_class(const hw_run *r, const struct hw_tally *t, const hw_site *s,
-                       hw_access_told *a, const uint64_t *distance, uint64_t base)
+static void tell_class(const hw_run *r, batch *b, const hw_site *s, hw_access_told *a,
+                       const uint64_t *distance, uint64_t base)
 {
     uint64_t address[HW_WARP_LANES];
     for (unsigned i = 0; i < HW_WARP_LANES; i++) {
@@ -226,13 +297,15 @@ static void tell_class(const hw_run *r, const struct hw_tally *t, const hw_site 
         if (s->space == HW_SITE_LOCAL)
             address[i] = interleaved(address[i] - i * r->local_stride, s->bytes, i);
     }
-    a->address = address;
-    tell(t, a, s->space, UINT32_MAX);
+    tell_now(b, a, address, s->space, UINT32_MAX);
 }
 
 static void tell_counted(const hw_run *r, const struct hw_tally *t, const hw_count_table *table,
                          const uint64_t *counters)
 {
+    batch b;
+    b.tally = t;
+    b.n = 0;
     for (uint32_t i = 0; counters && i < table->n_sites; i++) {
         const hw_site *s = &table->sites[i];
         uint64_t distance[HW_WARP_LANES];
@@ -243,7 +316,7 @@ static void tell_counted(const hw_run *r, const struct hw_tally *t, const hw_cou
             hw_access_told a = { .site = i, .times = counters[s->first + c] };
             uint64_t base = ORIGIN[s->space] + ((uint64_t)c << s->shift) + (uint64_t)s->add;
             if (a.times)
-                tell_class(r, t, s, &a, distance, base);
+                tell_class(r, &b, s, &a, distance, base);
         }
     }
 }
@@ -306,8 +379,8 @@ void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s)
     if (r->counting)
         deliver(r, wall_ns, s);
     for (unsigned i = 0; r->tallies && i < r->nworkers; i++) {
-        free(r->tallies[i].counters);
-        free(r->tallies[i].slow);
+        free_counters(r->tallies[i].counters);
+        free_counters(r->tallies[i].slow);
     }
     free(r->tallies);
     r->tallies = NULL;

@@ -9,7 +9,8 @@
 
 /* A worker's counts; written by its thread only. */
 struct hw_tally {
-    const hw_count_table *table, *slow_table;
+    _Alignas(128) const hw_count_table *table; /* no cache line is two workers' */
+    const hw_count_table *slow_table;
     uint64_t *counters, *slow; /* of the code, and of its no_shapes variant (NULL until needed) */
     const hw_listener *listener;
     void *state; /* the listener's */
@@ -23,7 +24,9 @@ void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s);
 /* A warp of this worker goes on in the slow variant: its counters. NULL: out of memory. */
 uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow);
 void hw_count_ended(struct hw_tally *t); /* a block ended */
-/* The callback of generated code. */
-void hw_count_listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses);
+/* Tell what is on the worker's tapes: before its blocks' frames change. */
+void hw_count_empty(struct hw_tally *t);
+/* The callback of generated code: a tape is full. */
+void hw_count_listen(hw_frame *f);
 
 #endif

@@ -198,6 +198,8 @@ static void work(hw_worker *k)
             b = when_stalled(k);
             continue;
         }
+        if (k->tally)
+            hw_count_empty(k->tally);
         if (k->tally && o == HW_BLOCK_ENDED)
             hw_count_ended(k->tally);
         b->busy = false;
@@ -234,6 +236,8 @@ void hw_worker_main(void *run, unsigned index)
         faulty |= k->raised.status != HW_F_TIMEOUT;
         fp_leave(fp);
         hw_fault_keep(k);
+        if (k->tally)
+            hw_count_empty(k->tally);
         k->current->busy = false;
         drop_abandoned(k);
         fp_enter(r->code->flush_all);

@@ -252,14 +252,35 @@ static hw_lv wide(hw_gen *g, hw_lv x)
     return x && hwg_elem(x) == g->i32 ? b_sext(g, x, g->i64) : x;
 }
 
+static hw_lv on_tape(hw_gen *g, size_t offset)
+{
+    hw_lv base = hwg_frame_once(g, offsetof(hw_frame, counters), g->ptr);
+    return hwg_gep_k(g, base, (int64_t)offset - (int64_t)sizeof(hw_tape));
+}
+
+/* Writes the access on the tape, which is gone through when it is full. */
 static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
 {
-    hw_lv where = hwg_alloca_raw(g, LLVMArrayType2(g->i64, GEN_LANES), 64, "told");
-    hwg_store(g, hwg_vector(g, addr, HW_T_I64), where, 64);
-    hw_lt args[] = { g->ptr, g->i32, g->i32, g->ptr };
-    hw_lt t = LLVMFunctionType(g->voidt, args, 4, false);
-    hw_lv x[] = { g->frame, hwg_k(g->i32, site), g->exec, where };
-    hwg_callback(g, offsetof(hw_callbacks, listen), t, x, 4);
+    hw_lv count = on_tape(g, offsetof(hw_tape, n)), n = hwg_load(g, g->i64, count, 8);
+    hw_lv at = b_mul(g, n, hwg_k(g->i64, sizeof(uint64_t[HW_WARP_LANES])));
+    hw_lv entry = b_mul(g, n, hwg_k(g->i64, sizeof(hw_tape_entry)));
+    hw_lv to = hwg_gep(g, on_tape(g, offsetof(hw_tape, entry)), entry);
+    hw_lv lanes = b_shl(g, b_zext(g, g->exec, g->i64), hwg_k(g->i64, 32));
+    hw_lv next = b_add(g, n, hwg_k(g->i64, 1));
+    hw_lb full = hwg_block(g, "full"), on = hwg_block(g, "told");
+    hwg_store(g, hwg_vector(g, addr, HW_T_I64),
+              hwg_gep(g, on_tape(g, offsetof(hw_tape, address)), at), 64);
+    hwg_store(g, g->frame, hwg_gep_k(g, to, offsetof(hw_tape_entry, frame)), 8);
+    hwg_store(g, b_or(g, lanes, hwg_k(g->i64, site)),
+              hwg_gep_k(g, to, offsetof(hw_tape_entry, site)), 8);
+    hwg_store(g, next, count, 8);
+    hwg_unlikely(g, b_icmp(g, LLVMIntEQ, next, hwg_k(g->i64, HW_TAPE_ENTRIES)), full, on);
+    hwg_at(g, full);
+    hw_lt args[] = { g->ptr };
+    hwg_callback(g, offsetof(hw_callbacks, listen), LLVMFunctionType(g->voidt, args, 1, false),
+                 &g->frame, 1);
+    LLVMBuildBr(g->b, on);
+    hwg_at(g, on);
 }
 
 static hw_lv lane0(hw_gen *g, hw_lanes addr)

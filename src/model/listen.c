@@ -43,16 +43,87 @@ static void *start_worker(void *state, uint32_t index)
     return w;
 }
 
-static void hear(void *state, const hw_access_told *t)
+/* ---- accesses ---- */
+
+/* Accesses that are gone through side by side. */
+typedef struct side {
+    many_keys keys;
+    slot *cell[MANY];
+    uint32_t n;
+} side;
+
+static slot *cell_of(worker *w, const hw_access_told *t)
+{
+    const hw_model *m = w->launch->model;
+    slot **cell = &w->cells[(size_t)t->site * HW_SITE_SPACES + t->space];
+    if (*cell)
+        return *cell;
+    *cell = HW_NEW_N(w->arena, slot, m->n);
+    if (hw_model_gist_does(m, t->space, &w->launch->table->sites[t->site]))
+        (*cell)->gist = HW_NEW(w->arena, gist);
+    return *cell;
+}
+
+enum { ADDITIONS = 1 << 20 };
+
+static void finish(side *s, bool banks)
+{
+    many r;
+    uint32_t left = (1u << s->n) - 1;
+    if (!s->n)
+        return;
+    hw_model_many(&s->keys, banks, &r);
+    while (left) {
+        slot *cell = s->cell[__builtin_ctz(left)];
+        uint32_t mine = 0;
+        for (uint32_t i = 0; i < s->n; i++)
+            mine |= (uint32_t)(s->cell[i] == cell) << i;
+        hw_model_many_add(&cell->gist->recent, mine, &s->keys, &r, banks);
+        if (++cell->gist->recent.additions == ADDITIONS)
+            hw_model_gist_gather(cell->gist);
+        left &= ~mine;
+    }
+    s->n = 0;
+}
+
+static void hear_one(worker *w, const hw_access_told *t, slot *cell, bool counted)
+{
+    launch *l = w->launch;
+    const hw_site *site = &l->table->sites[t->site];
+    uint64_t moved[HW_WARP_LANES];
+    hw_access_told here = *t;
+    for (int i = 0; i < HW_WARP_LANES && t->add; i++)
+        moved[i] = t->address[i] + (uint64_t)t->add;
+    here.address = t->add ? moved : t->address;
+    if (!counted)
+        hw_model_rules(l->model, l->bank_width, &here, site, cell);
+    if (l->cache)
+        hw_model_cache_access(l->cache, w->index, &here, site);
+}
+
+static void hear(void *state, const hw_access_told *told, uint32_t n)
 {
     worker *w = state;
-    launch *l = w->launch;
-    slot **cell = &w->cells[(size_t)t->site * HW_SITE_SPACES + t->space];
-    if (!*cell)
-        *cell = HW_NEW_N(w->arena, slot, l->model->n);
-    hw_model_rules(l->model, l->bank_width, t, &l->table->sites[t->site], *cell);
-    if (l->cache)
-        hw_model_cache_access(l->cache, w->index, t, &l->table->sites[t->site]);
+    side sides[2]; /* sectors, banks */
+    sides[0].n = sides[1].n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const hw_access_told *t = &told[i];
+        const hw_site *site = &w->launch->table->sites[t->site];
+        slot *cell = cell_of(w, t);
+        side *s = &sides[t->space == HW_SITE_SHARED];
+        bool aside =
+            cell->gist && t->times == 1 && hw_model_many_set(&s->keys, s->n, t, site->bytes);
+        hw_model_see_stride(t, cell);
+        if (!aside || w->launch->cache)
+            hear_one(w, t, cell, aside);
+        if (!aside)
+            continue;
+        s->cell[s->n] = cell;
+        if (++s->n == MANY)
+            finish(s, s == &sides[1]);
+    }
+    finish(&sides[0], false);
+    finish(&sides[1], true);
 }
 
 static void block_ended(void *state)
@@ -105,10 +176,20 @@ static void add_traffic(launch *l)
     }
 }
 
+static void settle(const launch *l, const worker *w)
+{
+    for (size_t i = 0; i < (size_t)l->table->n_sites * HW_SITE_SPACES; i++)
+        if (w->cells[i])
+            hw_model_gist_settle(l->model, (hw_site_space)(i % HW_SITE_SPACES),
+                                 &l->table->sites[i / HW_SITE_SPACES], w->cells[i]);
+}
+
 static void end(void *state, const hw_counters *c)
 {
     launch *l = state;
     for (uint32_t i = 0; i < l->workers; i++) {
+        if (l->worker[i].cells)
+            settle(l, &l->worker[i]);
         if (l->worker[i].cells)
             hw_model_cells_add(l->arena, l->model, l->table, l->cells, l->worker[i].cells);
         hw_arena_free(l->worker[i].arena);

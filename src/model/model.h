@@ -10,6 +10,7 @@
 #define HW_MODEL_INSIDE_H
 
 #include "hw_model.h"
+#include "many.h"
 
 #include <pthread.h>
 
@@ -20,7 +21,17 @@ enum {
     WIDTH_MOST = 16,     /* bytes of a lane's access that the rules take at once */
 };
 
+/* Sums over accesses that were gone through side by side (many.h): all rules that need no more are
+ * worked out from them at the launch's end. */
+typedef struct gist {
+    uint64_t accesses, lanes, sectors, lines, alike, crowd, conflicted, shared, filled;
+    uint64_t bank[HW_WARP_LANES]; /* distinct words asked of each */
+    many_sums recent;             /* not yet in the numbers above */
+} gist;
+
 typedef struct slot {
+    gist
+        *gist; /* of the site, in the first device's slot; NULL: rules are applied to each access */
     uint64_t field[HW_FIELDS];
     uint64_t bank[HW_LANES_MAX]; /* distinct words asked of each bank */
     enum { STRIDE_NONE, STRIDE_ONE, STRIDE_MIXED } strided;
@@ -132,6 +143,15 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
 /* An access of `times` equal ones by the rules of all devices, added to slots[0 .. devices - 1]. */
 void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told *t,
                     const hw_site *s, slot *slots);
+
+/* Whether the site's accesses to a space need no more than a gist, on all devices. */
+bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s);
+/* What the gist says by the rules of all devices, added to slots. */
+void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site *s, slot *slots);
+/* Takes in what is recent. */
+void hw_model_gist_gather(gist *g);
+/* Whether the lanes lie on one line, the same as before. */
+void hw_model_see_stride(const hw_access_told *t, slot *s);
 
 /* ---- registers.c ---- */
 /* live: 32-bit values of a lane that live at once; local: bytes the PTX asks for. */

@@ -3,7 +3,6 @@
  * Each device's rules on one access: transactions, passes, constant requests, same-address steps.
  */
 #include "model.h"
-#include "quick.h"
 
 static void add(slot *s, unsigned field, uint64_t value, uint64_t times)
 {
@@ -64,34 +63,17 @@ static bool count_banks(const hw_device *d, const hw_access *a, slot *s, uint64_
 }
 
 /* One pass for the warp, and banks that serve distinct words one after another. */
-static bool plain_banks(const hw_device *d, const hw_access *a)
+static bool plain_banks(const hw_device *d, hw_access_kind kind)
 {
-    hw_conflict conflict = a->kind == HW_LOAD ? d->banks.read_conflicts : d->banks.write_conflicts;
-    return a->width == 4 && d->banks.rule == HW_BANKS32_WARP && d->banks.banks == HW_WARP_LANES &&
+    hw_conflict conflict = kind == HW_LOAD ? d->banks.read_conflicts : d->banks.write_conflicts;
+    return d->banks.rule == HW_BANKS32_WARP && d->banks.banks == HW_WARP_LANES &&
            d->banks.bank_width == 4 && d->banks.lanes_per_pass == HW_WARP_LANES &&
            conflict == HW_CONFLICT_WORDS;
 }
 
-static void plain_shared(const hw_access *a, const quick *q, slot *s, uint64_t times)
-{
-    uint32_t passes = q->crowd;
-    for (int b = 0; b < HW_WARP_LANES; b++)
-        s->bank[b] += q->bank[b] * times;
-    add(s, HW_FIELD_requests, 1, times);
-    add(s, HW_FIELD_passes, passes, times);
-    add(s, HW_FIELD_ideal, 1, times);
-    add(s, HW_FIELD_conflicted, passes > 1, times);
-    add(s, HW_FIELD_broadcasts, q->units < q->lanes && a->kind == HW_LOAD && passes == 1, times);
-}
-
-static void shared_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
-                          uint64_t times)
+static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
 {
     hw_bank_result r;
-    if (q && plain_banks(d, a)) {
-        plain_shared(a, q, s, times);
-        return;
-    }
     hw_bank_access(d, a, &r);
     add(s, HW_FIELD_requests, r.parts, times);
     add(s, HW_FIELD_passes, r.passes, times);
@@ -109,19 +91,10 @@ static bool plain_sectors(const hw_device *d)
     return d->global.rule == HW_SECTORS32_WARP && d->global.sector == 32 && d->global.line == 128;
 }
 
-static void global_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
-                          uint64_t times)
+static void global_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
 {
     hw_coalesce_result r;
-    if (q && plain_sectors(d))
-        r = (hw_coalesce_result){ .requests = 1,
-                                  .transactions = q->sectors,
-                                  .sectors = q->sectors,
-                                  .lines = q->lines,
-                                  .bytes_moved = (uint64_t)q->sectors * 32,
-                                  .bytes_used = (uint64_t)q->units * a->width };
-    else
-        hw_coalesce_access(d, a, &r, NULL);
+    hw_coalesce_access(d, a, &r, NULL);
     add(s, HW_FIELD_requests, r.requests, times);
     add(s, HW_FIELD_transactions, r.transactions, times);
     add(s, HW_FIELD_sectors, r.sectors, times);
@@ -130,10 +103,8 @@ static void global_access(const hw_device *d, const hw_access *a, const quick *q
     add(s, HW_FIELD_least, (r.bytes_used + 31) / 32 * 32, times);
 }
 
-static void constant_access(const hw_device *d, const hw_access *a, const quick *q, slot *s,
-                            uint64_t times)
+static void constant_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
 {
-    (void)q;
     uint32_t requests[2];
     uint32_t words = hw_constant_access(d, a, requests);
     add(s, HW_FIELD_requests, (requests[0] ? 1u : 0u) + (requests[1] ? 1u : 0u), times);
@@ -161,12 +132,13 @@ static bool on_line(const hw_access *a, int64_t *stride)
     return line;
 }
 
-static void see_stride(const hw_access *a, slot *s)
+void hw_model_see_stride(const hw_access_told *t, slot *s)
 {
+    const hw_access a = { .address = t->address, .mask = t->lanes, .lanes = HW_WARP_LANES };
     int64_t stride = 0;
-    if (s->strided == STRIDE_MIXED || !(a->mask & (a->mask - 1)))
+    if (s->strided == STRIDE_MIXED || !(a.mask & (a.mask - 1)))
         return;
-    bool line = on_line(a, &stride);
+    bool line = on_line(&a, &stride);
     if (s->strided == STRIDE_NONE && line)
         s->stride = stride;
     s->strided = line && s->stride == stride ? STRIDE_ONE : STRIDE_MIXED;
@@ -174,7 +146,7 @@ static void see_stride(const hw_access *a, slot *s)
 
 /* ---- all devices ---- */
 
-typedef void rule(const hw_device *d, const hw_access *a, const quick *q, slot *s, uint64_t times);
+typedef void rule(const hw_device *d, const hw_access *a, slot *s, uint64_t times);
 
 static rule *const rules[HW_SITE_SPACES] = {
 #define PART(space, function, sentence) [HW_SITE_##space] = function,
@@ -191,10 +163,7 @@ static const hw_access_kind kinds[] = {
 static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, slot *slots,
                 bool first)
 {
-    bool atomic = a->kind == HW_ATOMIC;
-    quick found;
-    const quick *q = hw_model_quick(a, t->space == HW_SITE_SHARED, &found) ? &found : NULL;
-    uint32_t serial = !atomic ? 0 : q ? q->alike : most_on_one(a);
+    uint32_t serial = a->kind == HW_ATOMIC ? most_on_one(a) : 0;
     uint32_t lanes = (uint32_t)__builtin_popcountll(a->mask);
     for (uint32_t d = 0; d < m->n; d++) {
         slot *s = &slots[d];
@@ -202,7 +171,7 @@ static void one(const hw_model *m, const hw_access_told *t, const hw_access *a, 
         add(s, HW_FIELD_lanes, first ? lanes : 0, t->times);
         add(s, HW_FIELD_bytes, (uint64_t)lanes * a->width, t->times);
         add(s, HW_FIELD_serial, serial, t->times);
-        rules[t->space](m->devices[d], a, q, s, t->times);
+        rules[t->space](m->devices[d], a, s, t->times);
     }
 }
 
@@ -219,12 +188,93 @@ void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told
                     .kind = kinds[s->kind & 3],
                     .bypass_l1 = s->bypass_l1,
                     .bank_width = bank_width };
-    see_stride(&a, slots);
     one(m, t, &a, slots, true);
     for (uint32_t done = WIDTH_MOST; done < s->bytes; done += WIDTH_MOST) {
         for (int lane = 0; lane < HW_WARP_LANES; lane++)
             moved[lane] = t->address[lane] + done;
         a.address = moved;
         one(m, t, &a, slots, false);
+    }
+}
+
+/* ---- gists ---- */
+
+bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s)
+{
+    bool does = hw_model_many_able() && s->bytes && (s->bytes & (s->bytes - 1)) == 0 &&
+                s->bytes <= WIDTH_MOST;
+    if (space == HW_SITE_SHARED)
+        does = does && s->bytes == 4;
+    else
+        does = does && (space == HW_SITE_GLOBAL || space == HW_SITE_LOCAL);
+    for (uint32_t d = 0; does && d < m->n; d++)
+        does = space == HW_SITE_SHARED ? plain_banks(m->devices[d], kinds[s->kind & 3])
+                                       : plain_sectors(m->devices[d]);
+    return does;
+}
+
+static uint64_t columns(const uint32_t *x)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < MANY; i++)
+        n += x[i];
+    return n;
+}
+
+void hw_model_gist_gather(gist *g)
+{
+    many_sums *s = &g->recent;
+    g->accesses += s->accesses;
+    g->conflicted += s->conflicted;
+    g->shared += s->shared;
+    g->lanes += columns(s->lanes);
+    g->sectors += columns(s->sectors);
+    g->lines += columns(s->lines);
+    g->alike += columns(s->alike);
+    g->crowd += columns(s->crowd);
+    g->filled += columns(s->filled);
+    for (int k = 0; k < 32; k++)
+        for (int i = 0; i < MANY; i++)
+            for (uint32_t left = s->plane[k][i]; left; left &= left - 1)
+                g->bank[__builtin_ctz(left)] += UINT64_C(1) << k;
+    memset(s, 0, sizeof *s);
+}
+
+static void settle_shared(const gist *g, slot *s, bool load)
+{
+    for (int b = 0; b < HW_WARP_LANES; b++)
+        s->bank[b] += g->bank[b];
+    add(s, HW_FIELD_requests, g->accesses, 1);
+    add(s, HW_FIELD_passes, g->crowd, 1);
+    add(s, HW_FIELD_ideal, g->accesses, 1);
+    add(s, HW_FIELD_conflicted, g->conflicted, 1);
+    add(s, HW_FIELD_broadcasts, load ? g->shared : 0, 1);
+}
+
+static void settle_global(const gist *g, slot *s)
+{
+    add(s, HW_FIELD_requests, g->accesses, 1);
+    add(s, HW_FIELD_transactions, g->sectors, 1);
+    add(s, HW_FIELD_sectors, g->sectors, 1);
+    add(s, HW_FIELD_lines, g->lines, 1);
+    add(s, HW_FIELD_moved, g->sectors, 32);
+    add(s, HW_FIELD_least, g->filled, 32);
+}
+
+void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site *s, slot *slots)
+{
+    gist *g = slots->gist;
+    bool load = s->kind == HW_SITE_LOAD, atomic = kinds[s->kind & 3] == HW_ATOMIC;
+    if (g)
+        hw_model_gist_gather(g);
+    for (uint32_t d = 0; g && d < m->n; d++) {
+        add(&slots[d], HW_FIELD_accesses, g->accesses, 1);
+        add(&slots[d], HW_FIELD_lanes, g->lanes, 1);
+        add(&slots[d], HW_FIELD_bytes, g->lanes, s->bytes);
+        add(&slots[d], HW_FIELD_serial, atomic ? g->alike : 0, 1);
+        if (space == HW_SITE_SHARED)
+            settle_shared(g, &slots[d], load);
+        else
+            settle_global(g, &slots[d]);
     }
 }

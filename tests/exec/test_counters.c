@@ -67,13 +67,15 @@ static uint64_t most_alike(const hw_access_told *a)
     return most;
 }
 
-static void access_told(void *state, const hw_access_told *a)
+static void one_told(worker *w, const hw_access_told *a)
 {
-    worker *w = state;
     const hw_site *s = &w->h->site[a->site];
     site_sum *sum = &w->sum[a->space][a->site];
+    uint64_t address[32];
+    for (int i = 0; i < 32; i++)
+        address[i] = a->address[i] + (uint64_t)a->add;
     uint8_t bytes = s->bytes ? s->bytes : 4;
-    hw_access x = { .address = a->address, .mask = a->lanes, .lanes = 32, .width = bytes };
+    hw_access x = { .address = address, .mask = a->lanes, .lanes = 32, .width = bytes };
     x.kind = s->kind == HW_SITE_LOAD ? HW_LOAD : HW_STORE;
     hw_coalesce_result c;
     hw_bank_result b;
@@ -85,6 +87,12 @@ static void access_told(void *state, const hw_access_told *a)
     sum->passes += a->times * b.passes;
     sum->alone += a->times * most_alike(a);
     sum->told++;
+}
+
+static void access_told(void *state, const hw_access_told *a, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        one_told(state, &a[i]);
 }
 
 static void keep(heard *h, const hw_counters *c)

@@ -582,13 +582,34 @@ static void remember(const hw_site *s, uint64_t *first, const uint64_t *a)
     }
 }
 
-static void listen(hw_frame *f, uint32_t site, uint32_t lanes, const uint64_t *addresses)
+static void listen_one(uint64_t *counters, const hw_tape_entry *e, const uint64_t *addresses)
 {
-    const hw_site *all = running->count->sites, *s = &all[site];
-    if (s->first != HW_NO_INDEX && s->known != HW_SITE_FIXED && lanes == UINT32_MAX)
-        remember(s, f->counters + s->first, addresses);
-    for (uint32_t i = site; i != HW_NO_INDEX; i = all[i].next)
-        tell(&all[i], lanes, addresses, 1);
+    const hw_site *all = running->count->sites, *s = &all[e->site];
+    if (s->first != HW_NO_INDEX && s->known != HW_SITE_FIXED && e->lanes == UINT32_MAX)
+        remember(s, counters + s->first, addresses);
+    for (uint32_t i = e->site; i != HW_NO_INDEX; i = all[i].next)
+        tell(&all[i], e->lanes, addresses, 1);
+}
+
+static void listen(hw_frame *f)
+{
+    hw_tape *t = (hw_tape *)(void *)f->counters - 1;
+    for (uint32_t i = 0; i < t->n; i++)
+        listen_one(f->counters, &t->entry[i], t->address[i]);
+    t->n = 0;
+}
+
+static uint64_t *new_counters(const hw_code *code)
+{
+    hw_tape *t = aligned_alloc(64, sizeof *t + (code->count->n_counters + 8u) / 8 * 64);
+    memset(t, 0, sizeof *t + (code->count->n_counters + 8u) / 8 * 64);
+    return (uint64_t *)(void *)(t + 1);
+}
+
+static void free_counters(uint64_t *counters)
+{
+    if (counters)
+        free((hw_tape *)(void *)counters - 1);
 }
 
 static void add_site(const hw_site *s, const uint64_t *x)
@@ -783,7 +804,7 @@ static bool run_code(hw_jit *j, subject *s, world *w)
     if (!code || setjmp(out))
         return false;
     if (s->counted)
-        counters[0] = calloc(code->count->n_counters + 1, 8);
+        counters[0] = new_counters(code);
     for (uint32_t warp = 0; warp * 32 < w->threads; warp++) {
         hw_frame f = { 0 };
         const hw_code *now = code;
@@ -792,6 +813,8 @@ static bool run_code(hw_jit *j, subject *s, world *w)
         f.counters = counters[0];
         running = now;
         for (uint32_t r = now->run(&f); r != HW_WARP_DONE; r = now->run(&f)) {
+            if (s->counted)
+                listen(&f);
             if (r == HW_WARP_DEOPT) {
                 deopts++;
                 now = compile(j, s, &slow);
@@ -799,20 +822,22 @@ static bool run_code(hw_jit *j, subject *s, world *w)
                     return false;
                 running = fell = now;
                 if (s->counted && !counters[1])
-                    counters[1] = calloc(now->count->n_counters + 1, 8);
+                    counters[1] = new_counters(now);
                 f.counters = counters[1];
             } else {
                 suspensions++;
             }
         }
+        if (s->counted)
+            listen(&f);
         free(f.save);
     }
     if (s->counted)
         add_counts(code, counters[0]);
     if (s->counted && fell)
         add_counts(fell, counters[1]);
-    free(counters[0]);
-    free(counters[1]);
+    free_counters(counters[0]);
+    free_counters(counters[1]);
     return true;
 }
 

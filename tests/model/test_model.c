@@ -138,8 +138,8 @@ static void run_launch(rig *r, made m)
         hw_access_told b = {
             .site = 1, .space = HW_SITE_SHARED, .lanes = UINT32_MAX, .times = 1, .address = store
         };
-        l->access(workers[w % m.workers], &a);
-        l->access(workers[(w + 1) % m.workers], &b);
+        l->access(workers[w % m.workers], &a, 1);
+        l->access(workers[(w + 1) % m.workers], &b, 1);
     }
     l->end(launch, &c);
     free(workers);
