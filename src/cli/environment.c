@@ -12,7 +12,7 @@
 /* The folders of one layout, relative to the executable's; only the first need not exist to tell
  * the layouts apart: the driver decides. */
 typedef struct layout {
-    const char *folders[5]; /* of libraries, the driver's first; ends with NULL */
+    const char *folders[6]; /* of libraries, the driver's first; ends with NULL */
     const char *takeover, *ptxrun;
 } layout;
 
@@ -20,7 +20,7 @@ static const layout layouts[] = {
     { { "../lib/halfwarp" },
       "../lib/halfwarp/libhalfwarp-takeover.so",
       "../lib/halfwarp/halfwarp-ptxrun" },
-    { { "../driver", "../runtime/so13", "../runtime/so12", "../takeover" },
+    { { "../driver", "../runtime/so13", "../runtime/so12", "../jitlink", "../takeover" },
       "../takeover/libhalfwarp-takeover.so",
       "ptxrun/halfwarp-ptxrun" },
 };

@@ -72,6 +72,7 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
             ctx->epoch = atomic_fetch_add(&hw_cu.next_id, 1) + 1;
             ctx->legacy.s = hw_stream_legacy(x);
             ctx->fault_told = false;
+            ctx->launch_error = HW_OK;
             atomic_store_explicit(&ctx->exec, x, memory_order_release);
         }
     }
@@ -192,11 +193,17 @@ CUresult hw_cu_sticky(hw_cu_context *ctx)
     return x ? hw_cu_result(hw_exec_sticky(x, NULL)) : CUDA_SUCCESS;
 }
 
+CUresult hw_cu_waited(hw_cu_context *ctx)
+{
+    CU_TRY(hw_cu_sticky(ctx));
+    return hw_cu_result(atomic_exchange(&ctx->launch_error, HW_OK));
+}
+
 CUresult hw_cu_synchronize(hw_cu_context *ctx)
 {
     CU_TRY(hw_cu_activate(ctx));
     hw_exec_wait(ctx->exec);
-    return hw_cu_sticky(ctx);
+    return hw_cu_waited(ctx);
 }
 
 CUresult cuCtxGetCurrent(CUcontext *ctx)

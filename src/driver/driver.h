@@ -120,6 +120,8 @@ CUresult hw_cu_find_context(CUcontext handle, hw_cu_context **out);
 CUresult hw_cu_activate(hw_cu_context *ctx); /* make its exec */
 hw_cu_context *hw_cu_primary(hw_cu_gpu *g);  /* the object, active or not; NULL: no memory */
 CUresult hw_cu_sticky(hw_cu_context *ctx);
+/* The same after waiting; else, once, the error of a kernel that could not be started. */
+CUresult hw_cu_waited(hw_cu_context *ctx);
 CUresult hw_cu_synchronize(hw_cu_context *ctx);
 bool hw_cu_in_callback(void);
 void hw_cu_callback_enter(void);

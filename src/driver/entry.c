@@ -5,6 +5,8 @@
  */
 #include "driver.h"
 
+#include <dlfcn.h>
+
 /* ---- not implemented: named once, then the error ---- */
 
 static CUresult unsupported(const char *name)
@@ -151,10 +153,26 @@ CUresult cuGetProcAddress(const char *symbol, void **pfn, int version, cuuint64_
     return cuGetProcAddress_v2(symbol, pfn, version, flags, NULL);
 }
 
+/* The takeover library knows which objects hold a runtime of NVIDIA's that it could not replace. */
+static bool is_closed(const void *address)
+{
+    union {
+        void *object;
+        bool (*call)(const void *);
+    } known = { dlsym(RTLD_DEFAULT, "halfwarp_is_closed") };
+    return known.object && known.call(address);
+}
+
 /* NVIDIA's private tables are not part of the API, and none is here. */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {
     CU_NEED(table && id, INVALID_VALUE);
     *table = NULL;
+    const void *caller = __builtin_return_address(0);
+    Dl_info info;
+    if (is_closed(caller) && dladdr(caller, &info) && info.dli_fname)
+        hw_cu_notice("%s has a static CUDA runtime but no symbol table to find it by: kernels of "
+                     "its own cannot run",
+                     info.dli_fname);
     return CUDA_ERROR_NOT_FOUND;
 }

@@ -99,7 +99,7 @@ CUresult cuEventSynchronize(CUevent handle)
     CU_TRY(find_event(handle, &e));
     CU_NEED(!hw_cu_captured(e), CAPTURED_EVENT);
     hw_timeline_wait(e->t);
-    return hw_cu_sticky(e->ctx);
+    return hw_cu_waited(e->ctx);
 }
 
 CUresult cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)

@@ -157,15 +157,19 @@ hw_cu_launch *hw_cu_launch_copy(const hw_cu_launch *l)
 
 /* ---- carrying out ---- */
 
+/* Something a kernel did, not something that kept it from being started. */
+static bool is_fault(hw_status s)
+{
+    return s >= HW_F_ILLEGAL_ADDRESS;
+}
+
 /* The first fault of a context is told once; an assertion has told itself. */
 static void tell(hw_cu_context *ctx, const hw_cu_launch *l, hw_status s, const hw_fault *fault,
                  const hw_diag *d)
 {
-    if (atomic_exchange(&ctx->fault_told, true) || s == HW_F_ASSERT)
-        return;
-    if (d->errors && s < HW_F_ILLEGAL_ADDRESS)
+    if (!is_fault(s) && d->errors)
         hw_cu_notice_diag(l->f->source.name, d);
-    else
+    else if (!atomic_exchange(&ctx->fault_told, true) && s != HW_F_ASSERT)
         hw_cu_notice("%s", fault->text[0] ? fault->text : hw_status_text(s));
 }
 
@@ -197,7 +201,12 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
     if (s != HW_OK)
         tell(ctx, l, s, fault, d);
     hw_arena_free(a);
-    return s;
+    if (is_fault(s))
+        return s;
+    hw_status none = HW_OK; /* the context lives on: nothing has run */
+    if (s != HW_OK)
+        atomic_compare_exchange_strong(&ctx->launch_error, &none, s);
+    return HW_OK;
 }
 
 static hw_status launch_run(void *p, hw_fault *fault)
@@ -229,7 +238,7 @@ static CUresult launch(CUfunction handle, const hw_cu_shape *shape, CUstream str
     if (!hw_cu_env_true(hw_cu.env.blocking))
         return CUDA_SUCCESS;
     hw_stream_wait(s->s);
-    return hw_cu_sticky(s->ctx);
+    return hw_cu_waited(s->ctx);
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,

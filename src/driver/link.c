@@ -5,16 +5,9 @@
  * Units are parsed and linked once here, so that errors appear where CUDA reports them; the image
  * handed out holds their texts, for nothing else is needed to load them.
  */
-#include "link.h"
+#include "driver.h"
 
 #include <stdlib.h>
-
-typedef struct link_header {
-    char magic[8];
-    uint64_t bytes, n; /* of the whole image; texts */
-} link_header;         /* then for each text: its length, its bytes, a NUL */
-
-static const char link_magic[8] = "\177HWLINK";
 
 typedef struct hw_cu_linker {
     CUlinkState handle;
@@ -24,55 +17,6 @@ typedef struct hw_cu_linker {
     HW_VEC(const char *) origins;
     void *image;
 } hw_cu_linker;
-
-bool hw_cu_linked_texts(hw_arena *a, const void *image, size_t len, hw_str **texts, size_t *n)
-{
-    link_header h;
-    if (len < sizeof h || memcmp(image, link_magic, 1) != 0 ||
-        memcmp(image, link_magic, sizeof link_magic) != 0)
-        return false;
-    memcpy(&h, image, sizeof h);
-    if (len != SIZE_MAX && h.bytes > len)
-        return false;
-    const char *p = (const char *)image + sizeof h, *end = (const char *)image + h.bytes;
-    *texts = HW_NEW_N(a, hw_str, h.n ? h.n : 1);
-    for (uint64_t i = 0; i < h.n; i++) {
-        uint64_t bytes;
-        if ((size_t)(end - p) < sizeof bytes)
-            return false;
-        memcpy(&bytes, p, sizeof bytes);
-        p += sizeof bytes;
-        if (bytes >= (size_t)(end - p))
-            return false;
-        (*texts)[i] = (hw_str){ p, bytes };
-        p += bytes + 1;
-    }
-    *n = h.n;
-    return true;
-}
-
-static void *image_of(hw_cu_linker *l, size_t *size)
-{
-    size_t bytes = sizeof(link_header);
-    for (size_t i = 0; i < l->texts.len; i++) {
-        bytes += sizeof(uint64_t) + l->texts.ptr[i].len + 1;
-    }
-    char *image = calloc(1, bytes), *p = image;
-    if (!image)
-        return NULL;
-    link_header h = { .bytes = bytes, .n = l->texts.len };
-    memcpy(h.magic, link_magic, sizeof h.magic);
-    memcpy(p, &h, sizeof h);
-    p += sizeof h;
-    for (size_t i = 0; i < l->texts.len; i++) {
-        uint64_t len = l->texts.ptr[i].len;
-        memcpy(p, &len, sizeof len);
-        memcpy(p + sizeof len, l->texts.ptr[i].ptr, len);
-        p += sizeof len + len + 1;
-    }
-    *size = bytes;
-    return image;
-}
 
 static CUresult find_linker(CUlinkState handle, hw_cu_linker **out)
 {
@@ -176,7 +120,7 @@ CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
                               &l->options, &p));
     hw_cu_program_release(p);
     free(l->image);
-    l->image = image_of(l, &bytes);
+    l->image = hw_image_linked_make(l->texts.ptr, l->texts.len, &bytes);
     CU_NEED(l->image, OUT_OF_MEMORY);
     *image = l->image;
     if (size)

@@ -71,7 +71,8 @@ struct hw_cu_context {
     uint64_t limits[8];        /* by CUlimit, for those exec does not keep */
     _Atomic unsigned captures; /* that keep the legacy stream from being used */
     _Atomic bool fault_told;
-    _Atomic uint64_t peers; /* bit set of gpus */
+    _Atomic hw_status launch_error; /* of a kernel that could not be started; told once */
+    _Atomic uint64_t peers;         /* bit set of gpus */
     hw_cu_link link;
 };
 

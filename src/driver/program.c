@@ -4,7 +4,6 @@
  * PTX module that any context may use; JIT options and logs.
  */
 #include "driver.h"
-#include "link.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -93,8 +92,6 @@ static hw_status link_texts(hw_cu_program *p, const hw_str *texts, const char *c
 static hw_status open_texts(hw_arena *a, const void *image, size_t len, uint32_t cc, hw_image *img,
                             hw_str **texts, size_t *n, hw_diag *d)
 {
-    if (hw_cu_linked_texts(a, image, len, texts, n))
-        return HW_OK;
     HW_TRY(hw_image_open(a, image, len, img, d));
     return hw_image_ptx(a, img, cc, texts, n, d);
 }

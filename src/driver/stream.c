@@ -149,10 +149,11 @@ CUresult hw_cu_run(hw_cu_stream *s, hw_task_fn *run, void (*drop)(void *), void 
         CUresult r = hw_cu_result(run(task, &fault));
         if (drop)
             drop(task);
-        return r;
+        return r != CUDA_SUCCESS ? r : hw_cu_waited(s->ctx);
     }
     CU_TRY(hw_cu_submit(s, run, drop, task));
-    return hw_cu_result(hw_stream_wait(s->s));
+    CU_TRY(hw_cu_result(hw_stream_wait(s->s)));
+    return hw_cu_waited(s->ctx);
 }
 
 /* ---- making and ending ---- */
@@ -225,7 +226,7 @@ CUresult cuStreamSynchronize(CUstream handle)
     CU_TRY(hw_cu_find_stream(handle, &s));
     CU_TRY(not_capturing(s));
     hw_stream_wait(s->s);
-    return hw_cu_sticky(s->ctx);
+    return hw_cu_waited(s->ctx);
 }
 
 /* ---- host functions ---- */

@@ -44,6 +44,12 @@ hw_status fatbin_open(hw_arena *a, hw_span bytes, hw_image *out, size_t *size, h
 hw_status wrapper_open(hw_arena *a, const uint8_t *wrapper, hw_image *out, hw_diag *d);
 /* Every fatbin in a section where they follow each other. */
 hw_status fatbin_scan(hw_arena *a, hw_span section, hw_image **images, size_t *n, hw_diag *d);
+/* A PTX text as an image of one entry; it ends at its first NUL. */
+hw_status text_open(hw_arena *a, hw_span bytes, hw_image *out, hw_diag *d);
+/* What hw_image_linked_make made, recognised and read: a unit a text. */
+#define LINKED_MAX ((uint64_t)1 << 32)
+bool linked_is(hw_span bytes);
+hw_status linked_open(hw_arena *a, hw_span bytes, hw_image *out, hw_diag *d);
 /* A cubin of its own as an entry. */
 hw_status cubin_entry(hw_span bytes, hw_image_entry *out, hw_diag *d);
 

@@ -2,7 +2,7 @@
  *
  * image: whatever a program hands over made PTX text (or GCN bytes), with what is found beside it.
  * Formats: fatbin wrapper, bare fatbin, ELF with fatbin sections (host programs and objects), cubin
- * ELF, PTX text, AMD code objects. See docs/loading.md.
+ * ELF, PTX text, linked images (hw_image_linked_make), AMD code objects. See docs/loading.md.
  *
  * Sources may come without a length (cuModuleLoadData): the headers are walked and each length
  * checked against sanity limits; with a length every read is checked against it. All results live
@@ -54,6 +54,10 @@ hw_status hw_image_unpack(hw_arena *a, const hw_image_entry *e, hw_str *out, hw_
  * the remedy ("contains only sm_90 machine code; add -gencode arch=compute_90,code=compute_90"). */
 hw_status hw_image_ptx(hw_arena *a, const hw_image *img, uint32_t cc, hw_str **texts, size_t *n,
                        hw_diag *d);
+
+/* PTX texts that belong together made one image: what our linkers answer in place of machine code. It
+ * can be opened like any other. Freed by the caller with free; NULL: out of memory. */
+void *hw_image_linked_make(const hw_str *texts, size_t n, size_t *size);
 
 /* What a cubin says of its kernels. */
 typedef struct hw_cubin_kernel {

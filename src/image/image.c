@@ -56,7 +56,7 @@ static bool looks_like_text(hw_span b)
     return n > 0 && b.ptr[0] != 0;
 }
 
-static hw_status open_text(hw_arena *a, hw_span b, hw_image *out, hw_diag *d)
+hw_status text_open(hw_arena *a, hw_span b, hw_image *out, hw_diag *d)
 {
     size_t limit = b.len == SIZE_MAX ? TEXT_LIMIT : b.len;
     size_t n = strnlen((const char *)b.ptr, limit);
@@ -136,9 +136,11 @@ hw_status hw_image_open(hw_arena *a, const void *bytes, size_t len, hw_image *ou
     if (!bytes || len == 0 || !b.ptr[0]) /* no format begins with a zero */
         return hw_fail(d, HW_E_INVALID, "empty image");
     if (looks_like_text(b))
-        return open_text(a, b, out, d);
+        return text_open(a, b, out, d);
     if (elf_is(b))
         return open_elf(a, b, out, d);
+    if (linked_is(b))
+        return linked_open(a, b, out, d);
     if (len < 4)
         return hw_fail(d, HW_E_CORRUPT, "image of %zu bytes", len);
     size_t taken = 0;

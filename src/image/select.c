@@ -134,7 +134,7 @@ hw_status hw_image_ptx(hw_arena *a, const hw_image *img, uint32_t cc, hw_str **t
                        hw_diag *d)
 {
     text_list all = { 0 };
-    if (!img->n_units)
+    if (!img->n_units && !img->is_device_linked)
         HW_TRY(add_text(a, img, cc, &all, d));
     for (size_t i = 0; i < img->n_units; i++)
         HW_TRY(add_text(a, &img->units[i], cc, &all, d));

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Slots: each leads to a function of our runtime, found when it is first called.
+ * Slots: each leads to a function of our libraries, found when it is first called.
  */
 #include "takeover.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-static void *slots[HW_RUNTIME_COUNT][HW_TAKEN_MAX];
-static void *runtimes[HW_RUNTIME_COUNT];
+enum { INSTANCE_MAX = 128 };
+
+/* One object's way into one of our libraries. */
+struct hw_instance {
+    int library;
+    bool is_private;        /* a copy of the library is opened for it */
+    uint64_t device, inode; /* of the object's file */
+    void *handle;
+    void *slots[HW_TAKEN_MAX];
+};
+
+static hw_instance *instances[INSTANCE_MAX];
+static size_t n_instances;
+static void *originals[HW_TAKEN_MAX];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 HIDDEN void hw_taken_bind(void);
@@ -68,55 +82,132 @@ __asm__(".text\n"
         "    jmp *%r11\n"
         ".size hw_taken_bind, .-hw_taken_bind\n");
 
-/* cudaErrorInitializationError, whatever the function. */
-static int no_runtime(void)
+/* cudaErrorInitializationError, and nvJitLink's invalid input, whatever the function. */
+static int no_library(void)
 {
     return 3;
 }
 
-/* Our runtime beside this library, else wherever the dynamic linker finds it. */
-static void *open_runtime(const char *name)
+static bool copy_file(int from, int to)
+{
+    char part[65536];
+    for (;;) {
+        ssize_t n = read(from, part, sizeof part);
+        if (n <= 0)
+            return n == 0;
+        for (ssize_t done = 0, k; done < n; done += k)
+            if ((k = write(to, part + done, (size_t)(n - done))) <= 0)
+                return false;
+    }
+}
+
+/* The library once more, with variables of its own: the dynamic linker takes a file of another
+ * number for another library. The descriptor stays open, lest its name be used again. */
+static void *open_copy(const char *path)
+{
+    char name[64];
+    void *handle = NULL;
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int to = from < 0 ? -1 : memfd_create("halfwarp-cudart", MFD_CLOEXEC);
+    if (to >= 0 && copy_file(from, to)) {
+        snprintf(name, sizeof name, "/proc/self/fd/%d", to);
+        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (from >= 0)
+        close(from);
+    if (to >= 0 && !handle)
+        close(to);
+    return handle;
+}
+
+/* Our library beside this one, else wherever the dynamic linker finds it. */
+static void *open_library(const char *name, bool is_private)
 {
     char path[4096];
     Dl_info self;
-    if (dladdr((void *)slots, &self) && self.dli_fname) {
+    if (dladdr((void *)originals, &self) && self.dli_fname) {
         const char *slash = strrchr(self.dli_fname, '/');
         size_t dir = slash ? (size_t)(slash - self.dli_fname) + 1 : 0, len = strlen(name) + 1;
         if (slash && dir + len <= sizeof path) {
             memcpy(path, self.dli_fname, dir);
             memcpy(path + dir, name, len);
-            void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            void *handle = is_private ? open_copy(path) : NULL;
+            if (!handle)
+                handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
             if (handle)
                 return handle;
         }
     }
-    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle || !is_private)
+        return handle;
+    struct link_map *map = NULL;
+    void *copy = dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? open_copy(map->l_name) : NULL;
+    return copy ? copy : handle;
+}
+
+static hw_instance *instance_of(void **slot)
+{
+    for (size_t i = 0; i < n_instances; i++)
+        if (slot >= instances[i]->slots && slot < instances[i]->slots + HW_TAKEN_MAX)
+            return instances[i];
+    return NULL;
 }
 
 void *hw_taken_resolve(void **slot)
 {
-    static const char *const names[] = { "libcudart.so.12", "libcudart.so.13" };
-    size_t at = (size_t)(slot - &slots[0][0]);
-    int runtime = (int)(at / HW_TAKEN_MAX);
+    static const char *const names[] = { "libcudart.so.12", "libcudart.so.13",
+                                         "libhalfwarp-jitlink.so" };
     pthread_mutex_lock(&lock);
-    if (!runtimes[runtime]) {
-        runtimes[runtime] = open_runtime(names[runtime]);
-        if (!runtimes[runtime])
-            dprintf(STDERR_FILENO, "halfwarp: cannot open %s: %s\n", names[runtime], dlerror());
+    hw_instance *in = instance_of(slot);
+    if (in && !in->handle) {
+        in->handle = open_library(names[in->library], in->is_private);
+        if (!in->handle)
+            dprintf(STDERR_FILENO, "halfwarp: cannot open %s: %s\n", names[in->library], dlerror());
     }
-    void *fn =
-        runtimes[runtime] ? dlsym(runtimes[runtime], hw_taken_names[at % HW_TAKEN_MAX]) : NULL;
+    void *fn = in && in->handle ? dlsym(in->handle, hw_taken_names[slot - in->slots]) : NULL;
     if (!fn)
-        fn = (void *)no_runtime;
+        fn = (void *)no_library;
     __atomic_store_n(slot, fn, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&lock);
     return fn;
 }
 
-void **hw_taken_slot(int runtime, int index)
+hw_instance *hw_taken_instance(int library, bool is_private, uint64_t device, uint64_t inode)
 {
-    void **slot = &slots[runtime][index];
-    if (!*slot)
-        *slot = (void *)hw_taken_bind;
-    return slot;
+    for (size_t i = 0; i < n_instances; i++) {
+        hw_instance *in = instances[i];
+        bool same_file = in->device == device && in->inode == inode;
+        if (in->library == library && in->is_private == is_private && (!is_private || same_file))
+            return in;
+    }
+    hw_instance *in =
+        mmap(NULL, sizeof *in, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (in == MAP_FAILED || n_instances == INSTANCE_MAX)
+        return NULL;
+    in->library = library;
+    in->is_private = is_private;
+    in->device = device;
+    in->inode = inode;
+    for (size_t i = 0; i < HW_TAKEN_MAX; i++)
+        in->slots[i] = (void *)hw_taken_bind;
+    instances[n_instances] = in;
+    __atomic_store_n(&n_instances, n_instances + 1, __ATOMIC_RELEASE);
+    return in;
+}
+
+void **hw_taken_slot(hw_instance *in, int index)
+{
+    return &in->slots[index];
+}
+
+void hw_taken_keep(int index, void *original)
+{
+    __atomic_store_n(&originals[index], original, __ATOMIC_RELEASE);
+}
+
+__attribute__((visibility("default"))) void *halfwarp_original(const char *name)
+{
+    int index = hw_taken_index(name);
+    return index < 0 ? NULL : __atomic_load_n(&originals[index], __ATOMIC_ACQUIRE);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the sorted list of runtime functions to redirect: names.py cudart.def out.inc"""
+"""Write the sorted list of functions to redirect: names.py cudart.def jitlink.def out.inc"""
 import re
 import sys
 
@@ -12,6 +12,7 @@ cudaMemPrefetchAsync_v2 cudaMemPrefetchAsync_v2_ptsz""".split()
 LEFT = {"__cudaGetProcAddress"}
 
 rows = re.findall(r"^CUDART\((\w+),", open(sys.argv[1]).read(), re.M)
-names = sorted((set(rows) | set(OLDER)) - LEFT)
-with open(sys.argv[2], "w") as out:
+linker = re.findall(r"^FN\((\w+),", open(sys.argv[2]).read(), re.M)
+names = sorted((set(rows) | set(OLDER) | set(linker)) - LEFT)
+with open(sys.argv[3], "w") as out:
     out.write("".join(f'"{name}",\n' for name in names))

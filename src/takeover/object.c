@@ -65,29 +65,69 @@ static bool open_table(const file *f, const Elf64_Shdr *s, table *out)
     return true;
 }
 
-static const char *candidate(const table *t, const Elf64_Sym *s)
+static const char *name_of(const table *t, const Elf64_Sym *s)
 {
-    if (s->st_name >= t->strings_size)
-        return NULL;
-    const char *name = t->strings + s->st_name;
-    bool fits = strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
-    return fits ? name : NULL;
+    return s->st_name < t->strings_size ? t->strings + s->st_name : "";
 }
 
-/* Hidden or local functions are a static runtime's. */
+static bool is_runtime_name(const char *name)
+{
+    return strncmp(name, "cuda", 4) == 0 || strncmp(name, "__cuda", 6) == 0;
+}
+
+/* nvJitLinkCreate, or __nvJitLinkCreate_12_9 without its version. */
+static bool is_linker_name(const char *name, char *plain, size_t room)
+{
+    static const char head[] = "nvJitLink";
+    bool versioned = name[0] == '_' && name[1] == '_';
+    name += versioned ? 2 : 0;
+    size_t len = strlen(name);
+    if (strncmp(name, head, sizeof head - 1) != 0 || len >= room)
+        return false;
+    memcpy(plain, name, len + 1);
+    for (int parts = versioned ? 2 : 0; parts; parts--) {
+        char *last = strrchr(plain, '_');
+        if (!last)
+            return false;
+        *last = 0;
+    }
+    return true;
+}
+
+static bool is_hidden(const Elf64_Sym *s)
+{
+    return ELF64_ST_BIND(s->st_info) == STB_LOCAL || ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN;
+}
+
+static void note_reroute(const char *name, const Elf64_Sym *s, hw_object *o)
+{
+    for (size_t i = 0; i < HW_REROUTES; i++) {
+        if (strcmp(name, hw_reroutes[i].from) == 0)
+            o->from[i] = s->st_value;
+        else if (strcmp(name, hw_reroutes[i].to) == 0)
+            o->to[i] = s->st_value;
+    }
+}
+
+/* A static runtime's functions are hidden or local; those of the compilers may be exported. */
 static void collect(const table *t, hw_object *o)
 {
-    for (size_t i = 0; i < t->n && o->n_symbols < HW_TAKEN_MAX; i++) {
+    char plain[64];
+    for (size_t i = 0; i < t->n && o->n_symbols < HW_SYMBOL_MAX; i++) {
         const Elf64_Sym *s = &t->symbols[i];
-        const char *name = candidate(t, s);
-        if (!name || s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC)
+        const char *name = name_of(t, s);
+        if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC)
             continue;
-        bool hidden = ELF64_ST_BIND(s->st_info) == STB_LOCAL ||
-                      ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN;
-        int index = hidden ? hw_taken_index(name) : -1;
+        note_reroute(name, s, o);
+        bool is_linker = is_linker_name(name, plain, sizeof plain);
+        int index = -1;
+        if (is_linker)
+            index = hw_taken_index(plain);
+        else if (is_runtime_name(name) && is_hidden(s))
+            index = hw_taken_index(name);
         if (index < 0)
             continue;
-        o->symbols[o->n_symbols++] = (hw_taken_symbol){ index, s->st_value, s->st_size };
+        o->symbols[o->n_symbols++] = (hw_taken_symbol){ index, is_linker, s->st_value, s->st_size };
         if (strcmp(name, "cudaThreadSynchronize") == 0)
             o->runtime = HW_RUNTIME_12;
     }
@@ -97,8 +137,7 @@ static void collect(const table *t, hw_object *o)
 static bool names_registration(const table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        const char *name = candidate(t, &t->symbols[i]);
-        if (name && strcmp(name, "__cudaRegisterFatBinary") == 0)
+        if (strcmp(name_of(t, &t->symbols[i]), "__cudaRegisterFatBinary") == 0)
             return true;
     }
     return false;
@@ -106,21 +145,24 @@ static bool names_registration(const table *t)
 
 static void read_sections(const file *f, hw_object *o)
 {
-    table t;
+    table t, dynamic = { 0 };
     for (size_t i = 1; i < f->header->e_shnum; i++) {
         const Elf64_Shdr *s = &f->sections[i];
         const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
         if (strcmp(name, ".nvFatBinSegment") == 0)
             o->registers_code = s->sh_size > WRAPPER_SIZE;
-        else if (strcmp(name, ".halfwarp_cudart") == 0)
+        else if (strncmp(name, ".halfwarp_", 10) == 0)
             o->is_ours = true;
-        else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
+        else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t)) {
             o->is_dynamic |= names_registration(&t);
-        else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t)) {
+            dynamic = t;
+        } else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t)) {
             o->has_symbols = true;
             collect(&t, o);
         }
     }
+    if (!o->has_symbols)
+        collect(&dynamic, o);
 }
 
 bool hw_object_read(const char *path, hw_object *out)
@@ -129,6 +171,8 @@ bool hw_object_read(const char *path, hw_object *out)
     file f = { 0 };
     out->n_symbols = 0;
     out->runtime = HW_RUNTIME_13;
+    memset(out->from, 0, sizeof out->from);
+    memset(out->to, 0, sizeof out->to);
     out->registers_code = out->has_symbols = out->is_dynamic = out->is_ours = false;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -136,6 +180,8 @@ bool hw_object_read(const char *path, hw_object *out)
     bool ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
     if (ok) {
         f.size = (size_t)st.st_size;
+        out->device = st.st_dev;
+        out->inode = st.st_ino;
         f.bytes = mmap(NULL, f.size, PROT_READ, MAP_PRIVATE, fd, 0);
         ok = f.bytes != MAP_FAILED;
     }

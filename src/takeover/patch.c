@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum { JUMP_SIZE = 5, STUB_SIZE = 16, FUNCTION_ALIGNMENT = 16 };
-enum { TRIES = 64 };
+enum { TRIES = 64, JUMP_OPCODE = 0xE9 };
 #define REACH     ((uintptr_t)1 << 30) /* well inside of the jump's 2 GiB */
 #define FIRST_GAP ((uintptr_t)1 << 21)
 
@@ -74,7 +74,7 @@ static bool put_jump(uintptr_t at, const void *to)
     if (distance != (int32_t)distance)
         return false;
     int32_t near = (int32_t)distance;
-    *(uint8_t *)at = 0xE9;
+    *(uint8_t *)at = JUMP_OPCODE;
     memcpy((uint8_t *)at + 1, &near, sizeof near);
     return true;
 }
@@ -85,28 +85,63 @@ static bool has_room(const hw_taken_symbol *s, uintptr_t at)
     return s->size >= JUMP_SIZE || at % FUNCTION_ALIGNMENT == 0;
 }
 
-bool hw_patch_object(const hw_object *o, uintptr_t base, uintptr_t start, uintptr_t end)
+/* Where the jump at an address leads; NULL if there is none. */
+static void *jump_target(uintptr_t at)
+{
+    int32_t near;
+    if (*(const uint8_t *)at != JUMP_OPCODE)
+        return NULL;
+    memcpy(&near, (const uint8_t *)at + 1, sizeof near);
+    return (void *)(at + JUMP_SIZE + (uintptr_t)(intptr_t)near);
+}
+
+static bool patch_symbol(const hw_taken_symbol *s, uintptr_t at, const uint8_t *stub)
+{
+    if (!has_room(s, at))
+        return true;
+    void *before = s->is_linker ? jump_target(at) : NULL;
+    if (before)
+        hw_taken_keep(s->index, before);
+    return put_jump(at, stub);
+}
+
+bool hw_patch_object(const hw_object *o, uintptr_t base, uintptr_t start, uintptr_t end,
+                     bool is_private)
 {
     size_t size = o->n_symbols * STUB_SIZE;
     uintptr_t first = UINTPTR_MAX, last = 0;
     uint8_t *stubs = near_memory(start, end, size);
-    if (!stubs)
+    hw_instance *runtime = hw_taken_instance(o->runtime, is_private, o->device, o->inode);
+    hw_instance *linker = hw_taken_instance(HW_JITLINK, false, 0, 0);
+    if (!stubs || !runtime || !linker)
         return false;
     for (size_t i = 0; i < o->n_symbols; i++) {
-        uintptr_t at = base + o->symbols[i].value;
+        const hw_taken_symbol *s = &o->symbols[i];
+        uintptr_t at = base + s->value;
         first = at < first ? at : first;
         last = at + JUMP_SIZE > last ? at + JUMP_SIZE : last;
-        put_stub(stubs + i * STUB_SIZE, hw_taken_slot(o->runtime, o->symbols[i].index));
+        put_stub(stubs + i * STUB_SIZE, hw_taken_slot(s->is_linker ? linker : runtime, s->index));
     }
     if (mprotect(stubs, size, PROT_READ | PROT_EXEC) != 0 || !set_writable(first, last, true))
         return false;
     bool ok = true;
-    for (size_t i = 0; i < o->n_symbols && ok; i++) {
-        uintptr_t at = base + o->symbols[i].value;
-        if (has_room(&o->symbols[i], at))
-            ok = put_jump(at, stubs + i * STUB_SIZE);
-    }
+    for (size_t i = 0; i < o->n_symbols && ok; i++)
+        ok = patch_symbol(&o->symbols[i], base + o->symbols[i].value, stubs + i * STUB_SIZE);
     return set_writable(first, last, false) && ok;
+}
+
+bool hw_patch_reroutes(const hw_object *o, uintptr_t base)
+{
+    bool ok = true;
+    for (size_t i = 0; i < HW_REROUTES; i++) {
+        uintptr_t at = base + o->from[i];
+        if (!o->from[i] || !o->to[i] || !ok)
+            continue;
+        ok = set_writable(at, at + JUMP_SIZE, true) &&
+             put_jump(at, (const void *)(base + o->to[i])) &&
+             set_writable(at, at + JUMP_SIZE, false);
+    }
+    return ok;
 }
 
 /* A lone return, with or without a landing pad before it, and padding up to the jump's size. */

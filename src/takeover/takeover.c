@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KNOWN_MAX = 4096 };
+enum { KNOWN_MAX = 4096, CLOSED_MAX = 64 };
 
 /* Objects already looked at; their dynamic section tells them apart from a reused link map. */
 static struct known {
@@ -69,6 +69,30 @@ static int find_extent(struct dl_phdr_info *info, size_t size, void *arg)
     return holds;
 }
 
+/* Objects with a static runtime that their stripped symbol table hides. */
+static struct {
+    uintptr_t start, end;
+} closed[CLOSED_MAX];
+static _Atomic size_t n_closed;
+
+static void note_closed(const extent *e)
+{
+    size_t n = n_closed;
+    if (n < CLOSED_MAX) {
+        closed[n].start = e->start;
+        closed[n].end = e->end;
+        n_closed = n + 1;
+    }
+}
+
+__attribute__((visibility("default"))) bool halfwarp_is_closed(const void *address)
+{
+    for (size_t i = 0; i < n_closed; i++)
+        if ((uintptr_t)address >= closed[i].start && (uintptr_t)address < closed[i].end)
+            return true;
+    return false;
+}
+
 static void say(const char *a, const char *b, const char *c)
 {
     char line[2048];
@@ -84,18 +108,25 @@ static void look_at(const struct link_map *m)
 {
     bool main_program = !m->l_name || !m->l_name[0];
     const char *path = main_program ? "/proc/self/exe" : m->l_name;
+    const char *called = main_program ? "the program" : path;
     extent e = { .map = m };
     if (!hw_object_read(path, &object) || object.is_ours)
         return;
+    if (!hw_patch_reroutes(&object, m->l_addr))
+        say("cannot make NVRTC answer PTX in ", called, "; compile for compute_XX, not sm_XX");
     if (object.n_symbols) {
         if (!dl_iterate_phdr(find_extent, &e) ||
-            !hw_patch_object(&object, m->l_addr, e.start, e.end))
-            say("cannot redirect the static CUDA runtime of ", main_program ? "the program" : path,
+            !hw_patch_object(&object, m->l_addr, e.start, e.end, !main_program))
+            say("cannot redirect the CUDA runtime or linker of ", called,
                 "; build it with -cudart shared");
-    } else if (main_program && object.registers_code && !object.has_symbols && !object.is_dynamic) {
-        say("the program has a static CUDA runtime but no symbol table to find it by; build it "
-            "with -cudart shared, or set NVCC_APPEND_FLAGS=\"-cudart shared\", or relink it with ",
-            "Halfwarp's libcudart_static.a (nvcc -L<its folder>)", "");
+    } else if (object.registers_code && !object.has_symbols && !object.is_dynamic) {
+        if (main_program)
+            say("the program has a static CUDA runtime but no symbol table to find it by; build it "
+                "with -cudart shared, or set NVCC_APPEND_FLAGS=\"-cudart shared\", or relink it "
+                "with ",
+                "Halfwarp's libcudart_static.a (nvcc -L<its folder>)", "");
+        else if (dl_iterate_phdr(find_extent, &e))
+            note_closed(&e);
     }
 }
 

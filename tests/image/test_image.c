@@ -291,6 +291,48 @@ static void cubin_metadata_is_read(void **state)
     hw_arena_free(a);
 }
 
+/* What a linker of ours hands out is an image: its texts come back, damage is found. */
+static void linked_images_hold_their_texts(void **state)
+{
+    (void)state;
+    const hw_str texts[] = { HW_STR(".version 9.0 .target sm_90 one"),
+                             HW_STR(".version 8.0 .target sm_80 two") };
+    size_t size, n;
+    uint8_t *image = hw_image_linked_make(texts, 2, &size);
+    assert_non_null(image);
+    const size_t lengths[] = { size, SIZE_MAX };
+    for (size_t k = 0; k < HW_COUNTOF(lengths); k++) {
+        hw_arena *a = hw_arena_new();
+        hw_image img;
+        hw_str *found;
+        assert_int_equal(hw_image_open(a, image, lengths[k], &img, NULL), HW_OK);
+        assert_int_equal(hw_image_ptx(a, &img, 75, &found, &n, NULL), HW_OK);
+        assert_int_equal(n, 2);
+        for (size_t i = 0; i < n; i++)
+            assert_string_equal(found[i].ptr, texts[i].ptr);
+        hw_arena_free(a);
+    }
+    for (size_t len = 1; len < size; len++) {
+        hw_arena *a = hw_arena_new();
+        hw_image img;
+        uint8_t *part = malloc(len);
+        memcpy(part, image, len);
+        assert_int_not_equal(hw_image_open(a, part, len, &img, hw_diag_new(a)), HW_OK);
+        free(part);
+        hw_arena_free(a);
+    }
+    free(image);
+    image = hw_image_linked_make(NULL, 0, &size);
+    hw_arena *a = hw_arena_new();
+    hw_image img;
+    hw_str *found;
+    assert_int_equal(hw_image_open(a, image, size, &img, NULL), HW_OK);
+    assert_int_equal(hw_image_ptx(a, &img, 75, &found, &n, NULL), HW_OK);
+    assert_int_equal(n, 0);
+    hw_arena_free(a);
+    free(image);
+}
+
 static void damaged_images_fail_cleanly(void **state)
 {
     (void)state;
@@ -303,10 +345,16 @@ static void damaged_images_fail_cleanly(void **state)
     add(m, 1, 75, LZ4, ".version 9.0 .target sm_75 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     add(m, 1, 90, ZSTD, ".version 9.0 .target sm_90 aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     add(m, 2, 90, 0, "machine code");
-    size_t cubin_len = make_cubin(cubin);
+    size_t cubin_len = make_cubin(cubin), linked_len;
+    const hw_str texts[] = { HW_STR(".version 9.0 .target sm_90"), HW_STR(".version 9.0") };
+    uint8_t *linked = hw_image_linked_make(texts, 2, &linked_len);
     for (unsigned long r = 0; r < rounds; r++) {
         const uint8_t *from = r % 2 ? cubin : m->bytes;
         size_t len = r % 2 ? cubin_len : m->len;
+        if (r % 5 == 0) {
+            from = linked;
+            len = linked_len;
+        }
         uint8_t *copy = malloc(len);
         memcpy(copy, from, len);
         for (uint64_t k = next_random(&seed) % 6 + 1; k; k--) {
@@ -316,6 +364,7 @@ static void damaged_images_fail_cleanly(void **state)
         chew(copy, len - (next_random(&seed) % 4 ? 0 : next_random(&seed) % len));
         free(copy);
     }
+    free(linked);
     free(m);
 }
 
@@ -329,6 +378,7 @@ int main(void)
         cmocka_unit_test(plain_text_is_an_entry),
         cmocka_unit_test(truncated_images_fail_cleanly),
         cmocka_unit_test(cubin_metadata_is_read),
+        cmocka_unit_test(linked_images_hold_their_texts),
         cmocka_unit_test(damaged_images_fail_cleanly),
     };
     return cmocka_run_group_tests_name("image", tests, NULL, NULL);

@@ -124,6 +124,30 @@ static void events(void **state)
     assert_int_equal(*(uint32_t *)(uintptr_t)p, 0);
 }
 
+static const char not_carried_out[] =
+    ".version 8.6\n.target sm_100a\n.address_size 64\n"
+    ".visible .entry k() { tcgen05.fence::before_thread_sync; ret; }\n";
+
+/* A kernel that cannot be started is told once, where one waits; the context lives on. */
+static void not_started(void **state)
+{
+    CUmodule m;
+    CUfunction f;
+    uint32_t word = 7;
+    (void)state;
+    OK(cuModuleLoadData(&m, not_carried_out));
+    OK(cuModuleGetFunction(&f, m, "k"));
+    OK(rig_launch(f, 1, 32, NULL, NULL));
+    ERR(NOT_SUPPORTED, cuCtxSynchronize());
+    OK(cuCtxSynchronize());
+    CUdeviceptr p = rig_alloc(64);
+    OK(rig_launch(f, 1, 32, NULL, NULL));
+    ERR(NOT_SUPPORTED, cuMemcpyDtoH_v2(&word, p, sizeof word));
+    OK(cuMemcpyDtoH_v2(&word, p, sizeof word));
+    OK(store_at(p));
+    assert_int_equal(rig_word(p, 0), 1);
+}
+
 static CUresult seen;
 
 static void on_callback(CUstream s, CUresult status, void *user)
@@ -190,17 +214,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(null_address),
-        T(past_the_end),
-        T(host_address),
-        T(freed_address),
-        T(misaligned),
-        T(trap),
-        T(forever),
-        T(events),
-        T(callback),
-        T(told_once),
-        cmocka_unit_test(primary_reset),
+        T(null_address), T(past_the_end), T(host_address), T(freed_address),
+        T(misaligned),   T(trap),         T(forever),      T(events),
+        T(callback),     T(told_once),    T(not_started),  cmocka_unit_test(primary_reset),
     };
     setenv("HALFWARP_TIMEOUT", "0.5", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
