@@ -2,9 +2,11 @@
  * bench_compile: what compiling costs.
  *
  *   bench_compile FILE.ptx [--kernel NAME] [--tier N] [--block X,Y,Z] [--independent 0|1] [--ir FILE]
+ *                 [--object FILE]
  *
  * For each kernel of the file: PTX parsed once, then lowered and compiled (no cache), with the processor milliseconds of
- * the code generator, the warp IR's size and the object's. --ir writes the LLVM IR as it goes to the code generator. */
+ * the code generator, the warp IR's size and the object's. --ir writes the LLVM IR as it goes to the code generator, --object the object
+ * file, for a disassembler. */
 #include "codegen.h"
 #include "hw_ptx.h"
 
@@ -13,7 +15,7 @@
 #include <time.h>
 
 typedef struct options {
-    const char *file, *kernel, *ir;
+    const char *file, *kernel, *ir, *object;
     unsigned rounds;
     hw_variant variant;
 } options;
@@ -32,6 +34,15 @@ static size_t count_insns(const hw_wir_module *m)
         for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++)
             n += m->functions.ptr[f].blocks.ptr[b].insns.len;
     return n;
+}
+
+static void write_file(const char *path, hw_span bytes)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return;
+    fwrite(bytes.ptr, 1, bytes.len, f);
+    fclose(f);
 }
 
 typedef struct figures {
@@ -55,11 +66,10 @@ static hw_status compile_once(const options *o, const hw_ptx_module *m, uint32_t
     out->lower_ms = lowered - start;
     out->compile_ms = processor_ms() - lowered;
     out->object_bytes = s == HW_OK ? code.object.len : 0;
-    FILE *f = s == HW_OK && o->ir ? fopen(o->ir, "w") : NULL;
-    if (f) {
-        fputs(code.ir, f);
-        fclose(f);
-    }
+    if (s == HW_OK && o->ir)
+        write_file(o->ir, (hw_span){ (const uint8_t *)code.ir, strlen(code.ir) });
+    if (s == HW_OK && o->object)
+        write_file(o->object, code.object);
     hw_arena_free(a);
     return s;
 }
@@ -94,6 +104,8 @@ static bool parse_options(int argc, char **argv, options *o)
             o->kernel = value;
         else if (!strcmp(argv[i - 1], "--ir"))
             o->ir = value;
+        else if (!strcmp(argv[i - 1], "--object"))
+            o->object = value;
         else if (!strcmp(argv[i - 1], "--independent"))
             o->variant.independent = strtoul(value, NULL, 10) != 0;
         else if (!strcmp(argv[i - 1], "--rounds"))
@@ -131,7 +143,7 @@ int main(int argc, char **argv)
     if (!parse_options(argc, argv, &o)) {
         fprintf(stderr, "usage: bench_compile FILE.ptx [--kernel NAME] [--tier N] [--block X,Y,Z] "
                         "[--independent 0|1] "
-                        "[--ir FILE]\n");
+                        "[--ir FILE] [--object FILE]\n");
         return 2;
     }
     hw_arena *a = hw_arena_new();

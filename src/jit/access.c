@@ -154,6 +154,8 @@ static hw_lv allowed(hw_gen *g, const hw_access *a, hw_lv x, unsigned k, uint64_
     unsigned n = hwg_lanes(x);
     if (a->base) {
         limit = shared_limit(g, k, span);
+        if (hwg_elem(x) == g->i32)
+            limit = b_trunc(g, limit, g->i32);
     } else {
         hw_lv lo = hwg_frame_once(g, offsetof(hw_frame, range_lo), g->i64);
         x = b_sub(g, x, hwg_splat(g, lo, n));
@@ -339,6 +341,8 @@ static void check(hw_gen *g, hw_access *a)
     if (q->checked)
         return;
     q->checked = true;
+    if (a->base && q->lo >= 0 && hwg_surely_inside(g, a->in->src[0], q->hi, q->align))
+        return;
     hw_lv near = indexed_allowed(g, a, q);
     hw_lb on = hwg_block(g, "ok");
     unsigned k = log2_of(q->align);
@@ -352,8 +356,8 @@ static void check(hw_gen *g, hw_access *a)
             hwg_likely(g, near, on, each);
             hwg_at(g, each);
         }
-        hw_lv v = plus(g, hwg_address_vector(g, a), q->lo);
-        ok = lanes_allowed(g, a, v, k, (uint64_t)(q->hi - q->lo));
+        hw_lv x = a->narrow && !g->lean ? a->narrow : hwg_address_vector(g, a);
+        ok = lanes_allowed(g, a, plus(g, x, q->lo), k, (uint64_t)(q->hi - q->lo));
     }
     hwg_likely(g, ok, on, cold);
     hwg_at(g, on);
@@ -381,6 +385,8 @@ hw_access hwg_access(hw_gen *g, const hw_wir_insn *in, unsigned reg_bytes, unsig
 {
     hw_access a = { .in = in, .addr = hwg_src(g, in, 0), .offset = (int64_t)in->imm };
     layout(g, &a, reg_bytes, count);
+    if (in_shared(in) && a.addr.v && hwg_elem(a.addr.v) == g->i32)
+        a.narrow = a.addr.v;
     a.addr.s = wide(g, a.addr.s);
     a.addr.r = wide(g, a.addr.r);
     a.addr.v = wide(g, a.addr.v);

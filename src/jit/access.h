@@ -13,6 +13,7 @@ typedef struct hw_access {
     const hw_wir_insn *in;
     hw_lanes addr;      /* 64 bits wide; offsets into shared memory if base is not NULL */
     hw_lv base;         /* the shared memory's pointer, or NULL */
+    hw_lv narrow;       /* varying offsets into shared memory as 32-bit values, or NULL */
     int64_t offset;     /* added to every address */
     unsigned bytes;     /* of the whole access of a lane */
     unsigned unit;      /* bytes of a unit: 1, 2, 4, 8 */
@@ -32,5 +33,12 @@ bool hwg_all_execute(hw_gen *g); /* is exec the constant of all lanes */
 hw_lv hwg_address_vector(hw_gen *g, const hw_access *a);
 /* bundle.c: every lane's four words from its address on; those so many bytes ahead will be wanted */
 void hwg_load_quads(hw_gen *g, const hw_access *a, int64_t ahead, hw_lv *words);
+/* Into the second-level cache. */
+void hwg_prefetch(hw_gen *g, hw_lv p);
+/* ahead.c: the 32 lanes one after the other; what the load will want some turns of the loop on */
+void hwg_fetch_ahead(hw_gen *g, const hw_access *a);
+/* bound.c: every lane's offset into shared memory surely is inside and a multiple of align */
+bool hwg_surely_inside(hw_gen *g, hw_wir_val address, int64_t hi, unsigned align);
+bool hwg_is_read(hw_gen *g, uint32_t reg); /* by some instruction */
 
 #endif

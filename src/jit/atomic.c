@@ -10,9 +10,9 @@
 
 typedef struct atomic {
     const hw_access *a;
-    bool plain; /* nobody else can be at this memory */
-    hw_lv addresses, value, compare,
-        old; /* memory: 32 each, 8 bytes apart (values by their size) */
+    bool plain;                           /* nobody else can be at this memory */
+    hw_lv addresses, value, compare, old; /* memory: 32 each */
+    hw_lv same;                           /* instead of value: all lanes' */
 } atomic;
 
 static unsigned bits_of(const hw_wir_insn *in)
@@ -137,6 +137,12 @@ static hw_lv access_one(hw_gen *g, const atomic *m, hw_lv p, hw_lv x, hw_lv comp
     return retry(g, in, p, x, align);
 }
 
+/* nvcc writes `atom` with a register that nothing reads where C has no use for the result. */
+static bool result_used(hw_gen *g, const hw_wir_insn *in)
+{
+    return in->op == HW_W_ATOM && hwg_wanted(in->dst[0]) && hwg_is_read(g, in->dst[0].reg);
+}
+
 /* ---- lane after lane ---- */
 
 static hw_lv element(hw_gen *g, hw_lv array, hw_lv lane, unsigned bytes)
@@ -144,18 +150,35 @@ static hw_lv element(hw_gen *g, hw_lv array, hw_lv lane, unsigned bytes)
     return hwg_gep(g, array, b_mul(g, b_zext(g, lane, g->i64), hwg_k(g->i64, bytes)));
 }
 
-static void one_lane(hw_gen *g, hw_lv lane, void *ctx)
+static void one_lane_at(hw_gen *g, const atomic *m, hw_lv lane, hw_lv addr)
 {
-    const atomic *m = ctx;
-    const hw_wir_insn *in = m->a->in;
-    unsigned bytes = bits_of(in) / 8;
+    unsigned bytes = bits_of(m->a->in) / 8;
     hw_lt t = hwg_int(g, bytes * 8);
-    hw_lv addr = hwg_load(g, g->i64, element(g, m->addresses, lane, 8), 8);
-    hw_lv x = hwg_load(g, t, element(g, m->value, lane, bytes), bytes);
+    hw_lv x = m->same;
+    if (!x)
+        x = hwg_load(g, t, element(g, m->value, lane, bytes), bytes);
     hw_lv c = m->compare ? hwg_load(g, t, element(g, m->compare, lane, bytes), bytes) : NULL;
     hw_lv old = access_one(g, m, hwg_pointer(g, m->a, addr, 0), x, c);
     if (m->old)
         hwg_store(g, old, element(g, m->old, lane, bytes), bytes);
+}
+
+static void one_lane(hw_gen *g, hw_lv lane, void *ctx)
+{
+    const atomic *m = ctx;
+    one_lane_at(g, m, lane, hwg_load(g, g->i64, element(g, m->addresses, lane, 8), 8));
+}
+
+/* All lanes in a row, for offsets into shared memory, which fit 32 bits: two at a time. */
+static void all_lanes(hw_gen *g, const atomic *m, hw_lv offsets)
+{
+    hw_lv pairs = b_bitcast(g, offsets, LLVMVectorType(g->i64, GEN_LANES / 2));
+    for (unsigned l = 0; l < GEN_LANES; l += 2) {
+        hw_lv two = LLVMBuildExtractElement(g->b, pairs, hwg_k(g->i32, l / 2), "");
+        hw_lv low = b_and(g, two, hwg_k(g->i64, UINT32_MAX));
+        one_lane_at(g, m, hwg_k(g->i32, l), low);
+        one_lane_at(g, m, hwg_k(g->i32, l + 1), b_lshr(g, two, hwg_k(g->i64, 32)));
+    }
 }
 
 static hw_lv spill(hw_gen *g, hw_lv v, const char *name)
@@ -167,18 +190,26 @@ static hw_lv spill(hw_gen *g, hw_lv v, const char *name)
 
 static void each_lane(hw_gen *g, const hw_wir_insn *in, const hw_access *a, bool plain)
 {
-    bool cas = in->atom == HW_ATOM_CAS, wanted = in->op == HW_W_ATOM && hwg_wanted(in->dst[0]);
-    hw_lv value = hwg_src_vec(g, in, cas ? 2 : 1);
+    bool cas = in->atom == HW_ATOM_CAS, wanted = result_used(g, in);
+    hw_lanes value = hwg_src(g, in, cas ? 2 : 1);
+    hw_lt t = LLVMVectorType(hwg_int(g, bits_of(in)), GEN_LANES);
     atomic m = { .a = a, .plain = plain };
-    m.addresses = spill(g, hwg_address_vector(g, a), "addresses");
-    m.value = spill(g, value, "values");
+    if (value.kind == HW_SHAPE_UNIFORM)
+        m.same = value.s;
+    else
+        m.value = spill(g, hwg_src_vec(g, in, cas ? 2 : 1), "values");
     if (cas)
         m.compare = spill(g, hwg_src_vec(g, in, 1), "compare");
     if (wanted)
-        m.old = hwg_alloca_raw(g, LLVMTypeOf(value), 64, "old");
-    hwg_lane_loop(g, g->exec, one_lane, &m);
+        m.old = hwg_alloca_raw(g, t, 64, "old");
+    if (a->narrow && g->v->tier && hwg_all_execute(g)) {
+        all_lanes(g, &m, a->narrow);
+    } else {
+        m.addresses = spill(g, hwg_address_vector(g, a), "addresses");
+        hwg_lane_loop(g, g->exec, one_lane, &m);
+    }
     if (wanted)
-        hwg_write(g, in->dst[0], hwg_varying(hwg_load(g, LLVMTypeOf(value), m.old, 64)));
+        hwg_write(g, in->dst[0], hwg_varying(hwg_load(g, t, m.old, 64)));
 }
 
 /* ---- all lanes on one address ---- */
@@ -232,7 +263,7 @@ static void one_address(hw_gen *g, const hw_wir_insn *in, const hw_access *a, bo
     atomic m = { .a = a, .plain = plain };
     hw_lv sum = hwg_intr1(g, k->reduce, v);
     hw_lv old = access_one(g, &m, hwg_pointer(g, a, a->addr.s, 0), sum, NULL);
-    if (in->op == HW_W_RED || !hwg_wanted(in->dst[0]))
+    if (!result_used(g, in))
         return;
     hw_lv mine = apply(g, in, hwg_splat(g, old, GEN_LANES), before(g, in, v, id), NULL);
     hwg_write(g, in->dst[0], hwg_varying(mine));

@@ -139,7 +139,7 @@ void hwg_bundles(hw_gen *g, uint32_t block)
 /* ---- one 16-byte load a lane ---- */
 
 /* Into the second-level cache: lanes that walk through memory will want it there. */
-static void prefetch(hw_gen *g, hw_lv p)
+void hwg_prefetch(hw_gen *g, hw_lv p)
 {
     hw_lv a[] = { p, hwg_k(g->i32, 0), hwg_k(g->i32, 1), hwg_k(g->i32, 1) };
     hwg_intr(g, "llvm.prefetch", 1, &g->ptr, 4, a);
@@ -156,7 +156,7 @@ static hw_lv four_lanes(hw_gen *g, hw_lv addresses, unsigned lane, int64_t ahead
         hw_lv p = LLVMBuildIntToPtr(g->b, at, g->ptr, "");
         x[i] = hwg_load(g, t, p, WORD);
         if (ahead)
-            prefetch(g, hwg_gep_k(g, p, ahead));
+            hwg_prefetch(g, hwg_gep_k(g, p, ahead));
     }
     hw_lv lo = hwg_shuffle(g, x[0], x[1], low, 8), hi = hwg_shuffle(g, x[2], x[3], low, 8);
     return hwg_shuffle(g, lo, hi, all, 16);

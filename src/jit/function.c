@@ -31,6 +31,7 @@ static void reset(hw_gen *g, uint32_t index)
     memset(g->once, 0, sizeof g->once);
     memset(g->limit, 0, sizeof g->limit);
     g->open = NULL;
+    g->def_of = NULL;
     g->points.len = 0;
     g->point_of = g->before_of = NULL;
     g->fast = NULL;

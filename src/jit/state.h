@@ -147,6 +147,8 @@ typedef struct hw_gen {
     hw_gen_bundle **bundle_of;       /* per instruction of the block, or NULL */
     HW_VEC(hw_gen_bundle *) bundles; /* of the block */
     hw_gen_open *open;
+    const hw_wir_insn **def_of; /* per register: its only definition, or NULL (bound.c) */
+    bool *is_read;              /* per register: some instruction reads it (bound.c) */
     HW_VEC(hw_gen_table) tables;
     uint32_t epoch;
     hw_lv limit[2][8];         /* range limits by far, log2 of alignment; at entry */
