@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helper MMA: matrix products of a warp. Fragments are gathered into whole matrices, multiplied, and
- * the result is dealt out again. Floats are summed in double and rounded once, which is at least as
- * exact as the hardware's unspecified order (PTX ISA 9.7.14). */
+ * the result is dealt out again. Floats are summed in double, in ascending order of k, and rounded
+ * once, which is at least as exact as the hardware's unspecified order (PTX ISA 9.7.14).
+ *
+ * A register of a fragment, over the 32 lanes, is a block of 8 rows (of B: columns) of 16 bytes (f64:
+ * 32); C's are pairs of columns. The bytes are put in order first, then all elements decoded, by
+ * vectors of eight, compiled for three generations of processors. */
 #include "helpers.h"
 
-#include <math.h>
+enum { MOST = 32 * 16, EIGHT = 8 }; /* elements of a matrix */
 
-enum { MOST = 32 * 32 }; /* elements of a matrix: up to 32 x 16, 16 x 32, 32 x 8 */
+typedef double doubles __attribute__((vector_size(64), aligned(8), may_alias));
+typedef int64_t longs __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float floats __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t ints __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint16_t shorts __attribute__((vector_size(16), aligned(2), may_alias));
+typedef int8_t signed_octets __attribute__((vector_size(8), aligned(1), may_alias));
+typedef uint8_t octets __attribute__((vector_size(8), aligned(1), may_alias));
+
+/* Compiled for several processors; what it calls must be inlined. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CLONED
+#endif
+#define INLINED static inline __attribute__((always_inline))
 
 typedef struct fragment {
     unsigned rows, cols;
@@ -14,11 +32,6 @@ typedef struct fragment {
     char which;   /* 'a', 'b', 'c' (also d) */
     bool linear;
 } fragment;
-
-typedef union element {
-    double f;
-    int64_t i;
-} element;
 
 /* clang-format off */
 static const struct {
@@ -43,131 +56,288 @@ static unsigned registers(const fragment *f)
     return f->rows * f->cols / HW_WARP_LANES / in_register(f);
 }
 
-/* Index, in row order, of element e of register r of a lane. */
-static unsigned place(const fragment *f, unsigned r, unsigned e, unsigned lane)
+/* ---- registers to matrices in row order, undecoded, and back ---- */
+
+/* wmma's: a lane holds a run of rows. Where several lanes hold the same, the last count. */
+INLINED void gather_linear(const fragment *f, const void *const *regs, uint8_t *out)
 {
-    unsigned n = in_register(f), group = lane >> 2, in_group = lane & 3;
-    if (f->linear)
-        return (lane * registers(f) * n + r * n + e) % (f->rows * f->cols);
-    if (f->which == 'c') { /* pairs of columns; rows 8 apart */
-        unsigned i = r * n + e;
-        return (group + (i >> 1) * 8) * f->cols + in_group * 2 + (i & 1);
-    }
-    if (f->which == 'b') /* column = group; runs of n rows */
-        return (r * 4 * n + in_group * n + e) * f->cols + group;
-    unsigned per_chunk = f->rows / 8, chunk = r / per_chunk, row = group + (r % per_chunk) * 8;
-    return row * f->cols + chunk * 4 * n + in_group * n + e;
+    unsigned count = registers(f), bytes = types[f->type].bits == 64 ? 8 : 4;
+    unsigned lanes = f->rows * f->cols * types[f->type].bits / 8 / (count * bytes);
+    for (unsigned r = 0; r < count; r++)
+        for (unsigned l = 0; l < lanes; l++)
+            memcpy(out + (l * count + r) * bytes,
+                   (const uint8_t *)regs[r] + (HW_WARP_LANES - lanes + l) * bytes, bytes);
 }
 
-static float single(uint32_t bits)
+INLINED void gather_a(const fragment *f, const void *const *regs, uint8_t *out)
 {
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static element decode(uint8_t type, uint64_t bits)
-{
-    switch (type) {
-    case HW_MMA_F16:
-        return (element){ .f = hw_jit_from_half((uint16_t)bits) };
-    case HW_MMA_BF16:
-        return (element){ .f = (double)single((uint32_t)(bits & 0xffff) << 16) };
-    case HW_MMA_TF32: /* the lower 13 bits do not count */
-        return (element){ .f = (double)single((uint32_t)bits & 0xffffe000) };
-    case HW_MMA_F32:
-        return (element){ .f = (double)single((uint32_t)bits) };
-    case HW_MMA_F64: {
-        element e;
-        memcpy(&e.f, &bits, sizeof e.f);
-        return e;
-    }
-    case HW_MMA_S8:
-        return (element){ .i = (int8_t)(uint8_t)bits };
-    case HW_MMA_U8:
-        return (element){ .i = (uint8_t)bits };
-    default:
-        return (element){ .i = (int32_t)(uint32_t)bits };
-    }
-}
-
-static uint64_t half_bits(double v)
-{
-    _Float16 h = (_Float16)v;
-    uint16_t bits;
-    memcpy(&bits, &h, sizeof bits);
-    return bits;
-}
-
-static uint64_t encode(uint8_t type, element e)
-{
-    uint64_t wide;
-    uint32_t bits;
-    float f = (float)e.f;
-    switch (type) {
-    case HW_MMA_F16:
-        return half_bits(e.f);
-    case HW_MMA_F64:
-        memcpy(&wide, &e.f, sizeof wide);
-        return wide;
-    case HW_MMA_S32:
-        return (uint32_t)e.i;
-    default:
-        memcpy(&bits, &f, sizeof bits);
-        return bits;
-    }
-}
-
-static uint64_t lane_register(const void *array, unsigned lane, bool wide)
-{
-    return wide ? ((const uint64_t *)array)[lane] : ((const uint32_t *)array)[lane];
-}
-
-static void gather(const fragment *f, const void *const *regs, element *out)
-{
-    unsigned bits = types[f->type].bits, n = in_register(f);
-    uint64_t mask = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-    for (unsigned r = 0; r < registers(f); r++)
-        for (unsigned l = 0; l < HW_WARP_LANES; l++) {
-            uint64_t v = lane_register(regs[r], l, bits == 64);
-            for (unsigned e = 0; e < n; e++)
-                out[place(f, r, e, l)] = decode(f->type, (v >> (e * bits & 63)) & mask);
-        }
-}
-
-static void deal(const fragment *f, void *const *regs, const element *in)
-{
-    unsigned bits = types[f->type].bits, n = in_register(f);
-    for (unsigned r = 0; r < registers(f); r++)
-        for (unsigned l = 0; l < HW_WARP_LANES; l++) {
-            uint64_t v = 0;
-            for (unsigned e = 0; e < n; e++)
-                v |= encode(f->type, in[place(f, r, e, l)]) << (e * bits & 63);
-            if (bits == 64)
-                ((uint64_t *)regs[r])[l] = v;
+    unsigned element = types[f->type].bits / 8, width = element == 8 ? 32 : 16;
+    unsigned pitch = f->cols * element, per_chunk = f->rows / EIGHT;
+    for (unsigned r = 0; r < registers(f); r++) {
+        uint8_t *to = out + r % per_chunk * EIGHT * pitch + r / per_chunk * width;
+        for (unsigned i = 0; i < EIGHT; i++)
+            if (width == 16)
+                memcpy(to + i * pitch, (const uint8_t *)regs[r] + i * 16, 16);
             else
-                ((uint32_t *)regs[r])[l] = (uint32_t)v;
+                memcpy(to + i * pitch, (const uint8_t *)regs[r] + i * 32, 32);
+    }
+}
+
+/* Eight columns of `across` elements each. */
+#define COLUMNS(name, T, across)                                          \
+    INLINED void name(const void *const *regs, unsigned count, void *out) \
+    {                                                                     \
+        for (unsigned r = 0; r < count; r++) {                            \
+            const T *from = regs[r];                                      \
+            T *to = (T *)out + r * EIGHT * across;                        \
+            for (unsigned k = 0; k < across; k++)                         \
+                for (unsigned j = 0; j < EIGHT; j++)                      \
+                    to[k * EIGHT + j] = from[j * across + k];             \
+        }                                                                 \
+    }
+COLUMNS(columns8, uint8_t, 16)
+COLUMNS(columns16, uint16_t, 8)
+COLUMNS(columns32, uint32_t, 4)
+COLUMNS(columns64, uint64_t, 4)
+
+INLINED void gather_b(const fragment *f, const void *const *regs, void *out)
+{
+    unsigned count = registers(f);
+    switch (types[f->type].bits) {
+    case 8:
+        columns8(regs, count, out);
+        return;
+    case 16:
+        columns16(regs, count, out);
+        return;
+    case 32:
+        columns32(regs, count, out);
+        return;
+    default:
+        columns64(regs, count, out);
+    }
+}
+
+/* Pairs of columns: in one register, or in two. */
+INLINED void gather_c(const fragment *f, const void *const *regs, uint8_t *out)
+{
+    unsigned count = registers(f), bits = types[f->type].bits;
+    for (unsigned r = 0; r < count; r += bits == 16 ? 1 : 2) {
+        if (bits == 16) {
+            memcpy(out + r * 128, regs[r], 128);
+            continue;
+        }
+        const void *even = regs[r], *odd = regs[r + 1];
+        for (unsigned l = 0; l < HW_WARP_LANES; l++)
+            if (bits == 32) {
+                uint32_t *to = (uint32_t *)out + r * 32 + 2 * l;
+                to[0] = ((const uint32_t *)even)[l];
+                to[1] = ((const uint32_t *)odd)[l];
+            } else {
+                uint64_t *to = (uint64_t *)out + r * 32 + 2 * l;
+                to[0] = ((const uint64_t *)even)[l];
+                to[1] = ((const uint64_t *)odd)[l];
+            }
+    }
+}
+
+INLINED void gather(const fragment *f, const void *const *regs, void *out)
+{
+    if (f->linear)
+        gather_linear(f, regs, out);
+    else if (f->which == 'a')
+        gather_a(f, regs, out);
+    else if (f->which == 'b')
+        gather_b(f, regs, out);
+    else
+        gather_c(f, regs, out);
+}
+
+INLINED void deal(const fragment *f, void *const *regs, const void *in)
+{
+    unsigned count = registers(f), bits = types[f->type].bits;
+    for (unsigned r = 0; r < count; r++)
+        for (unsigned l = 0; l < HW_WARP_LANES; l++) {
+            unsigned at = f->linear    ? l * count + r
+                          : bits == 16 ? r * 32 + l
+                                       : r / 2 * 64 + 2 * l + r % 2;
+            if (bits == 64)
+                ((uint64_t *)regs[r])[l] = ((const uint64_t *)in)[at];
+            else
+                ((uint32_t *)regs[r])[l] = ((const uint32_t *)in)[at];
         }
 }
 
-static void multiply_floats(const hw_mma *x, const element *a, const element *b, element *c)
+/* ---- elements as doubles or 32-bit integers ---- */
+
+INLINED void decode_half(const shorts *from, doubles *to)
 {
-    for (unsigned i = 0; i < x->m; i++)
-        for (unsigned k = 0; k < x->k; k++) {
-            double v = a[i * x->k + k].f;
-            for (unsigned j = 0; j < x->n; j++)
-                c[i * x->n + j].f += v * b[k * x->n + j].f;
-        }
+    ints h = __builtin_convertvector(*from, ints), m = h & 0x7fff;
+    /* denormals are made without a denormal float, which may count as 0 */
+    ints small = (ints)(__builtin_convertvector(m, floats) * 0x1p-24f);
+    ints normal = (m << 13) + (112 << 23) + ((m >= 0x7c00) & (112 << 23)), tiny = m < 0x400;
+    ints bits = (small & tiny) | (normal & ~tiny) | (h & 0x8000) << 16;
+    *to = __builtin_convertvector((floats)bits, doubles);
 }
 
-static void multiply_ints(const hw_mma *x, const element *a, const element *b, element *c)
+INLINED void decode_floats(uint8_t type, unsigned n, const void *raw, double *out)
 {
+    if (type == HW_MMA_F64) {
+        memcpy(out, raw, n * sizeof *out);
+        return;
+    }
+    for (unsigned i = 0; i < n; i += EIGHT) {
+        doubles *to = (doubles *)(out + i);
+        if (type == HW_MMA_F16) {
+            decode_half((const shorts *)((const uint16_t *)raw + i), to);
+        } else if (type == HW_MMA_BF16) {
+            ints x = __builtin_convertvector(*(const shorts *)((const uint16_t *)raw + i), ints);
+            *to = __builtin_convertvector((floats)(x << 16), doubles);
+        } else { /* of tf32 the lower 13 bits do not count */
+            ints x = *(const ints *)((const int32_t *)raw + i);
+            x &= type == HW_MMA_TF32 ? ~0x1fff : ~0;
+            *to = __builtin_convertvector((floats)x, doubles);
+        }
+    }
+}
+
+INLINED void decode_ints(uint8_t type, unsigned n, const void *raw, int32_t *out)
+{
+    if (type == HW_MMA_S32) {
+        memcpy(out, raw, n * sizeof *out);
+        return;
+    }
+    for (unsigned i = 0; i < n; i += EIGHT) {
+        const uint8_t *p = (const uint8_t *)raw + i;
+        *(ints *)(out + i) = type == HW_MMA_S8
+                                 ? __builtin_convertvector(*(const signed_octets *)p, ints)
+                                 : __builtin_convertvector(*(const octets *)p, ints);
+    }
+}
+
+/* To nearest even; beyond the range: infinity. */
+INLINED void encode_half(const doubles *from, shorts *to)
+{
+    const int64_t infinity = INT64_C(0x7ff) << 52, least_normal = INT64_C(1009) << 52;
+    const doubles magic = { 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28 };
+    longs bits = (longs)*from, m = bits & INT64_MAX;
+    longs h = ((m + ((INT64_C(1) << 41) - 1) + ((m >> 42) & 1)) >> 42) - (1008 << 10);
+    longs large = h >= 0x7c00, nan = m > infinity, tiny = m < least_normal;
+    h = (h & ~large) | (large & 0x7c00);
+    h = (h & ~nan) | (nan & (((m >> 42) & 0x3ff) | 0x7e00));
+    longs counted = (longs)((doubles)m + magic) - (longs)magic; /* in units of 2^-24 */
+    h = (h & ~tiny) | (tiny & counted) | ((bits >> 48) & 0x8000);
+    *to = __builtin_convertvector(h, shorts);
+}
+
+INLINED void encode_floats(uint8_t type, unsigned n, const double *in, void *raw)
+{
+    if (type == HW_MMA_F64) {
+        memcpy(raw, in, n * sizeof *in);
+        return;
+    }
+    for (unsigned i = 0; i < n; i += EIGHT) {
+        const doubles *from = (const doubles *)(in + i);
+        if (type == HW_MMA_F16)
+            encode_half(from, (shorts *)((uint16_t *)raw + i));
+        else
+            *(floats *)((float *)raw + i) = __builtin_convertvector(*from, floats);
+    }
+}
+
+/* ---- the products ---- */
+
+typedef struct product {
+    hw_mma x;
+    fragment a, b, c, d;
+    const void *const *src;
+    void *const *dst;
+} product;
+
+/* Four rows and eight columns of C. */
+INLINED void multiply_tile(const hw_mma *x, const double *a, const double *b, double *c)
+{
+    doubles s0 = *(doubles *)c, s1 = *(doubles *)(c + x->n), s2 = *(doubles *)(c + 2 * x->n),
+            s3 = *(doubles *)(c + 3 * x->n);
+    for (unsigned k = 0; k < x->k; k++) {
+        doubles row = *(const doubles *)(b + k * x->n);
+        s0 += a[k] * row;
+        s1 += a[x->k + k] * row;
+        s2 += a[2 * x->k + k] * row;
+        s3 += a[3 * x->k + k] * row;
+    }
+    *(doubles *)c = s0;
+    *(doubles *)(c + x->n) = s1;
+    *(doubles *)(c + 2 * x->n) = s2;
+    *(doubles *)(c + 3 * x->n) = s3;
+}
+
+INLINED void get_floats(const fragment *f, const void *const *regs, double *out)
+{
+    _Alignas(64) uint8_t raw[MOST * sizeof(double)];
+    gather(f, regs, raw);
+    decode_floats(f->type, f->rows * f->cols, raw, out);
+}
+
+INLINED void get_ints(const fragment *f, const void *const *regs, int32_t *out)
+{
+    _Alignas(64) uint8_t raw[MOST * sizeof(int32_t)];
+    gather(f, regs, raw);
+    decode_ints(f->type, f->rows * f->cols, raw, out);
+}
+
+INLINED void multiply_floats(const product *p)
+{
+    _Alignas(64) double a[MOST], b[MOST], c[MOST];
+    _Alignas(64) uint8_t raw[MOST * sizeof(double)];
+    get_floats(&p->a, p->src, a);
+    get_floats(&p->b, p->src + registers(&p->a), b);
+    get_floats(&p->c, p->src + registers(&p->a) + registers(&p->b), c);
+    for (unsigned i = 0; i < p->x.m; i += 4)
+        for (unsigned j = 0; j < p->x.n; j += EIGHT)
+            multiply_tile(&p->x, a + i * p->x.k, b + j, c + i * p->x.n + j);
+    encode_floats(p->d.type, p->x.m * p->x.n, c, raw);
+    deal(&p->d, p->dst, raw);
+}
+
+/* Products of two elements are exact, so it makes no difference where they are fused with sums. */
+CLONED static void multiply_small_floats(const product *p)
+{
+    multiply_floats(p);
+}
+
+/* Those of doubles are not: never fused. */
+static void multiply_doubles(const product *p)
+{
+    multiply_floats(p);
+}
+
+INLINED int32_t saturated(int64_t v)
+{
+    return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;
+}
+
+/* 32 products of bytes fit easily; what C adds may not. */
+CLONED static void multiply_ints(const product *p)
+{
+    _Alignas(64) int32_t a[MOST], b[MOST], c[MOST];
+    const hw_mma *x = &p->x;
+    get_ints(&p->a, p->src, a);
+    get_ints(&p->b, p->src + registers(&p->a), b);
+    get_ints(&p->c, p->src + registers(&p->a) + registers(&p->b), c);
     for (unsigned i = 0; i < x->m; i++)
-        for (unsigned k = 0; k < x->k; k++)
-            for (unsigned j = 0; j < x->n; j++)
-                c[i * x->n + j].i += a[i * x->k + k].i * b[k * x->n + j].i;
-    for (unsigned e = 0; (x->flags & HW_MMA_SATURATE) && e < (unsigned)x->m * x->n; e++)
-        c[e].i = c[e].i > INT32_MAX ? INT32_MAX : c[e].i < INT32_MIN ? INT32_MIN : c[e].i;
+        for (unsigned j = 0; j < x->n; j += EIGHT) {
+            ints sum = { 0 }, *to = (ints *)(c + i * x->n + j);
+            for (unsigned k = 0; k < x->k; k++)
+                sum += a[i * x->k + k] * *(const ints *)(b + k * x->n + j);
+            if (x->flags & HW_MMA_SATURATE)
+                for (unsigned e = 0; e < EIGHT; e++)
+                    (*to)[e] = saturated((int64_t)(*to)[e] + sum[e]);
+            else
+                *to = (ints)((uint32_t __attribute__((vector_size(32)))) * to +
+                             (uint32_t __attribute__((vector_size(32))))sum);
+        }
+    deal(&p->d, p->dst, c);
 }
 
 void hw_jit_mma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
@@ -176,17 +346,20 @@ void hw_jit_mma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uint6
     hw_mma x;
     memcpy(&x, &aux, sizeof x);
     bool linear = x.flags & HW_MMA_LINEAR;
-    fragment a = { x.m, x.k, x.a, 'a', linear }, b = { x.k, x.n, x.b, 'b', linear };
-    fragment c = { x.m, x.n, x.c, 'c', linear }, d = { x.m, x.n, x.d, 'c', linear };
-    element ma[MOST], mb[MOST], mc[MOST];
-    if (registers(&a) + registers(&b) + registers(&c) != io->nsrc || registers(&d) != io->ndst)
+    const product p = { .x = x,
+                        .a = { x.m, x.k, x.a, 'a', linear },
+                        .b = { x.k, x.n, x.b, 'b', linear },
+                        .c = { x.m, x.n, x.c, 'c', linear },
+                        .d = { x.m, x.n, x.d, 'c', linear },
+                        .src = io->src,
+                        .dst = io->dst };
+    if (registers(&p.a) + registers(&p.b) + registers(&p.c) != io->nsrc ||
+        registers(&p.d) != io->ndst)
         return;
-    gather(&a, io->src, ma);
-    gather(&b, io->src + registers(&a), mb);
-    gather(&c, io->src + registers(&a) + registers(&b), mc);
     if (types[x.c].is_int)
-        multiply_ints(&x, ma, mb, mc);
+        multiply_ints(&p);
+    else if (x.a == HW_MMA_F64)
+        multiply_doubles(&p);
     else
-        multiply_floats(&x, ma, mb, mc);
-    deal(&d, io->dst, mc);
+        multiply_small_floats(&p);
 }
