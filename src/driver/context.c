@@ -44,6 +44,19 @@ static uint64_t env_number(const char *text, double scale)
     return v > 0 && v < 1e9 ? (uint64_t)(v * scale + 0.5) : 0;
 }
 
+static hw_exec_tiers tiers_of(const char *text)
+{
+    static const char *const names[] = { [HW_EXEC_BOTH_TIERS] = "both",
+                                         [HW_EXEC_FIRST_TIER] = "first",
+                                         [HW_EXEC_SECOND_TIER] = "second" };
+    for (unsigned i = 0; i < HW_COUNTOF(names); i++)
+        if (strcmp(text, names[i]) == 0)
+            return (hw_exec_tiers)i;
+    if (text[0])
+        hw_cu_notice("HALFWARP_TIER is both, first or second, not '%s'", text);
+    return HW_EXEC_BOTH_TIERS;
+}
+
 static hw_jit *process_jit(void)
 {
     pthread_mutex_lock(&hw_cu.lock);
@@ -66,6 +79,7 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
         hw_exec_options o = {
             .workers = (unsigned)env_number(hw_cu.env.workers, 1),
             .timeout_ms = env_number(hw_cu.env.timeout, 1000),
+            .tiers = tiers_of(hw_cu.env.tier),
         };
         x = hw_exec_new(ctx->gpu->model, mem, jit, &o);
         if (x) {

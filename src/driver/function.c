@@ -15,13 +15,34 @@ static hw_status build_ir(void *ctx, hw_arena *a, hw_wir_module **out, hw_diag *
     return hw_ptx_lower(a, f->program->ptx, f->index, out, d);
 }
 
+/* For the background: a function that holds on to its program. */
+static void *keep(void *ctx)
+{
+    const hw_cu_function *f = ctx;
+    hw_cu_function *kept = calloc(1, sizeof *kept);
+    if (kept) {
+        __atomic_add_fetch(&f->program->refs, 1, __ATOMIC_RELAXED);
+        kept->program = f->program;
+        kept->index = f->index;
+    }
+    return kept;
+}
+
+static void drop(void *ctx)
+{
+    hw_cu_function *kept = ctx;
+    hw_cu_program_release(kept->program);
+    free(kept);
+}
+
 void hw_cu_function_init(hw_cu_function *f, hw_cu_program *p, uint32_t index)
 {
     const hw_ptx_kernel *k = &p->ptx->kernels[index];
     *f = (hw_cu_function){ .program = p, .index = index };
     f->own = (hw_cu_settings){ .max_dynamic_shared = -1, .carveout = -1 };
     f->settings = &f->own;
-    f->source = (hw_jit_source){ .name = k->name, .build = build_ir, .ctx = f };
+    f->source =
+        (hw_jit_source){ .name = k->name, .build = build_ir, .ctx = f, .keep = keep, .drop = drop };
     /* The module's key is a strong hash of its texts; folding the kernel's name in keeps kernels of
      * one module apart. */
     for (uint64_t i = 0; i < 4; i++) {

@@ -213,6 +213,9 @@ __attribute__((destructor)) static void end_of_process(void)
                       (unsigned long long)j.compiled, (double)j.compile_ns * 1e-6,
                       (unsigned long long)j.disk_hits, (double)j.load_ns * 1e-6,
                       (unsigned long long)j.memory_hits);
+        if (j.improved)
+            hw_cu_verbose("code: %llu of them in the background, in %.1f ms",
+                          (unsigned long long)j.improved, (double)j.improve_ns * 1e-6);
     }
     hw_cu_contexts_end();
     hw_cu_profile_end();

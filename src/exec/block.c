@@ -126,12 +126,9 @@ static void to_slow_variant(hw_block *b, uint32_t w)
     const hw_code *slow = atomic_load(&r->slow);
     hw_frame *f = &b->frames[w];
     if (!slow) {
-        hw_variant v = r->variant;
-        v.no_shapes = true;
-        v.independent = v.lockstep_first;
-        v.lockstep_first = false;
+        const hw_variant v = hw_tier_slow_variant(r);
         b->worker->in_code = 0;
-        hw_status s = r->x->get_code(r->x->get_code_ctx, r->l->source, &v, &slow, NULL);
+        hw_status s = hw_tier_code(r, &v, &slow, NULL);
         b->worker->in_code = 1;
         if (s != HW_OK)
             hw_raise(f, HW_E_INTERNAL, f->fault_loc, "no code for addresses that wrap: %s",
@@ -153,7 +150,7 @@ void hw_block_give_up(hw_block *b)
         return;
     for (uint64_t m = b->runnable; m; m &= m - 1) {
         uint32_t w = (uint32_t)__builtin_ctzll(m);
-        if (b->code[w] == b->run->code->run)
+        if (b->code[w] == b->began->run)
             b->frames[w].give_up = 1;
     }
 }
@@ -192,7 +189,7 @@ static bool stopped(const hw_block *b)
 /* No warp ever waits: one after the other. */
 static hw_outcome run_through(hw_block *b)
 {
-    hw_warp_fn *code = b->run->code->run;
+    hw_warp_fn *code = b->began->run;
     for (uint32_t w = 0; w < b->nwarps; w++) {
         b->worker->frame = &b->frames[w];
         code(&b->frames[w]);
@@ -212,7 +209,7 @@ static inline uint32_t next_of(const hw_block *b, uint64_t pass)
 
 hw_outcome hw_block_run(hw_block *b)
 {
-    if (!b->run->code->suspends)
+    if (!b->began->suspends)
         return run_through(b);
     bool moved_once = false;
     while (b->live) {

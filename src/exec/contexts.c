@@ -255,6 +255,13 @@ void hw_blocks_free(hw_exec *x)
 
 /* ---- starting ---- */
 
+/* The best code there is by now, with room for what it saves. */
+static const hw_code *choose_code(hw_block *b)
+{
+    const hw_code *c = atomic_load_explicit(&b->run->next_code, memory_order_acquire);
+    return hw_block_widen(b, c->save_bytes) == HW_OK ? c : b->run->code;
+}
+
 void hw_block_start(hw_block *b, uint64_t index)
 {
     const hw_run *r = b->run;
@@ -276,9 +283,10 @@ void hw_block_start(hw_block *b, uint64_t index)
     if (b->awaited)
         hw_block_clear_barriers(b);
     b->awaited = 0;
+    b->began = choose_code(b);
     for (uint32_t w = 0; w < b->nwarps; w++) {
         hw_frame *f = &b->frames[w];
-        b->code[w] = r->code->run;
+        b->code[w] = b->began->run;
         f->resume = 0;
         f->give_up = 0;
         f->counters = counters;

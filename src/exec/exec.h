@@ -59,6 +59,7 @@ struct hw_block {
     hw_barrier bar[HW_BARRIERS];
     /* Lanes of warps in bar[].parted; zero otherwise. */
     uint32_t parked[HW_BARRIERS][HW_WARPS_MOST], came_by[HW_BARRIERS][HW_WARPS_MOST];
+    const hw_code *began; /* the code its warps began with */
     hw_warp_fn *code[HW_WARPS_MOST];
     hw_frame *frames;
     uint32_t frames_cap;
@@ -99,8 +100,11 @@ struct hw_run {
     _Alignas(64) _Atomic uint64_t next; /* block; on a cache line of its own */
     _Alignas(64) hw_exec *x;
     const hw_launch *l;
-    const hw_code *code;
-    const hw_code *_Atomic slow; /* the no_shapes variant, once needed */
+    const hw_code *code;              /* the first blocks run; what the launch is set up for */
+    const hw_code *_Atomic next_code; /* blocks that start now run (tier.c) */
+    const hw_code *_Atomic slow;      /* the no_shapes variant, once needed */
+    bool improves;                    /* better code than `code` may come */
+    _Atomic uint64_t told_ns;         /* until when the code's running is accounted for */
     hw_variant variant;
     uint64_t nblocks, chunk;
     uint32_t nthreads, nwarps;
@@ -181,6 +185,13 @@ void hw_block_release_parted(hw_block *b, uint32_t id);
 void hw_block_parked(hw_block *b, uint32_t w); /* warp w was suspended with all its lanes parked */
 void hw_block_clear_barriers(hw_block *b);
 _Noreturn void hw_block_deadlock(hw_block *b);
+
+/* ---- tier.c ---- */
+hw_status hw_tier_code(hw_run *r, const hw_variant *v, const hw_code **out, hw_diag *d);
+void hw_tier_begin(hw_run *r);
+void hw_tier_look(hw_run *r);             /* now and then, while blocks are left to start */
+void hw_tier_end(hw_run *r, uint64_t ns); /* that it took */
+hw_variant hw_tier_slow_variant(const hw_run *r);
 
 /* ---- worker.c ---- */
 void hw_worker_main(void *run, unsigned index);

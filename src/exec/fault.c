@@ -265,13 +265,16 @@ static void thread_at(const hw_run *r, uint32_t linear, uint32_t out[3])
 /* The machine instruction knows best; helpers fault with the loc their call has left behind. */
 static hw_wir_loc find_loc(const hw_run *r, const hw_raised *e)
 {
-    const hw_code *c = r->code, *slow = atomic_load(&r->slow);
+    const hw_code *all[] = { r->code, atomic_load(&r->next_code), atomic_load(&r->slow) };
+    const hw_code *c = r->code;
     uint32_t loc = e->loc;
-    if (e->pc && r->x->get_code == hw_code_from_jit) {
-        uint32_t at = hw_jit_loc(c, e->pc);
-        if (at == 0 && slow && (at = hw_jit_loc(slow, e->pc)) != 0)
-            c = slow;
-        loc = at ? at : loc;
+    for (unsigned i = 0; i < HW_COUNTOF(all) && e->pc && r->x->get_code == hw_code_from_jit; i++) {
+        uint32_t at = all[i] ? hw_jit_loc(all[i], e->pc) : 0;
+        if (at) {
+            loc = at;
+            c = all[i];
+            break;
+        }
     }
     return loc && loc < c->n_locs ? c->locs[loc] : (hw_wir_loc){ 0 };
 }

@@ -36,6 +36,10 @@ typedef struct hw_fault {
     char text[512];   /* a sentence for people */
 } hw_fault;
 
+/* Which code of a kernel runs: the first tier until the second is made in the background, if its
+ * running is worth that; or only one of them. */
+typedef enum { HW_EXEC_BOTH_TIERS, HW_EXEC_FIRST_TIER, HW_EXEC_SECOND_TIER } hw_exec_tiers;
+
 typedef struct hw_exec_options {
     unsigned workers;      /* 0: one a processor */
     uint64_t printf_bytes; /* FIFO size, default 1 MiB (CUDA Programming Guide, printf limits) */
@@ -43,6 +47,7 @@ typedef struct hw_exec_options {
     uint64_t stack_bytes; /* a thread's stack limit, default 1024 (cudaLimitStackSize); local arrays
                              come on top */
     uint64_t timeout_ms;  /* of one launch; 0: none (HALFWARP_TIMEOUT) */
+    hw_exec_tiers tiers;  /* of code */
 } hw_exec_options;
 
 hw_exec *hw_exec_new(const hw_device *dev, hw_mem *mem, hw_jit *jit, const hw_exec_options *o);

@@ -24,7 +24,7 @@ static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
                      .lockstep_first = x->dev->capability.independent_thread_scheduling,
                      .small_grid = true,
                      .cooperative = l->cooperative,
-                     .tier = 1 };
+                     .tier = x->o.tiers != HW_EXEC_FIRST_TIER };
     for (int i = 0; i < 3; i++) {
         v.block[i] = l->block[i];
         v.small_grid &= (uint64_t)l->grid[i] * l->block[i] < UINT64_C(1) << 31;
@@ -191,7 +191,7 @@ static hw_status set_up(hw_run *r, hw_diag *d)
     hw_exec *x = r->x;
     const hw_code *c = NULL;
     r->variant = choose_variant(x, r->l);
-    HW_TRY(x->get_code(x->get_code_ctx, r->l->source, &r->variant, &c, d));
+    HW_TRY(hw_tier_code(r, &r->variant, &c, d));
     r->code = c;
     HW_TRY(set_sizes(r, d));
     r->symbols = calloc(c->n_symbols + 1, sizeof *r->symbols);
@@ -337,6 +337,8 @@ hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_dia
     pthread_mutex_init(&r.lock, NULL);
     hw_status s = set_up(&r, d);
     uint64_t start = hw_now_ns();
+    if (s == HW_OK)
+        hw_tier_begin(&r);
     if (s == HW_OK && x->o.timeout_ms)
         s = run_watched(&r, d);
     else if (s == HW_OK)
@@ -344,6 +346,7 @@ hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_dia
     uint64_t ns = hw_now_ns() - start;
     if (s == HW_OK) {
         learn(&r, ns);
+        hw_tier_end(&r, ns);
         print_all(&r);
         s = outcome(&r, fault, d);
     }

@@ -49,6 +49,7 @@ static bool take_index(hw_worker *k, uint64_t *index)
 {
     hw_run *r = k->run;
     if (k->chunk_next == k->chunk_end) {
+        hw_tier_look(r);
         uint64_t at = atomic_fetch_add(&r->next, r->chunk);
         if (at >= r->nblocks)
             return false;

@@ -224,8 +224,11 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     for (uint32_t f = 0; f < m->functions.len && !v->listeners; f++)
         hw_wir_simplify(m, f); /* instructions are counted as they were written */
     hw_variant quick = *v;
-    if (instructions(m) > MOST_INSNS_TO_OPTIMISE)
+    if (instructions(m) > MOST_INSNS_TO_OPTIMISE) {
         quick.tier = 0;
+        out->info.best = true;
+    }
+    out->info.best |= quick.tier != 0;
     g->v = &quick;
     g->lean = quick.tier == 0;
     HW_TRY(make_target(g, o));
@@ -246,4 +249,5 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     return s;
 }
 
-HW_PUBLIC const hw_codegen_api hw_codegen = { HW_CODEGEN_ABI, compile };
+HW_PUBLIC const hw_codegen_api hw_codegen = { HW_CODEGEN_ABI, compile,
+                                              (const void *)LLVMRunPasses };

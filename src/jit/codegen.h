@@ -8,7 +8,7 @@
 
 #include "hw_jit.h"
 
-enum { HW_CODEGEN_ABI = 1 };
+enum { HW_CODEGEN_ABI = 2 };
 
 typedef struct hw_codegen_options {
     const char *cpu; /* LLVM's name of a processor; NULL: this host with its features */
@@ -32,6 +32,7 @@ typedef hw_status hw_codegen_fn(hw_arena *a, hw_wir_module *m, const hw_variant 
 typedef struct hw_codegen_api {
     uint32_t abi;
     hw_codegen_fn *compile;
+    const void *llvm; /* an address in LLVM's code */
 } hw_codegen_api;
 extern const hw_codegen_api hw_codegen;
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FORMAT = 2 };
+enum { FORMAT = 3 };
 static const char MAGIC[8] = "HWJITOBJ";
 
 typedef struct header {
@@ -27,6 +27,7 @@ typedef struct header {
     hw_entry_key key;
     uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, count_bytes;
     uint8_t recursive, suspends, spins, flush_all;
+    uint32_t made_us, best;
 } header;
 
 typedef struct place {
@@ -99,6 +100,8 @@ static header describe(const hw_entry_key *k, const hw_code *info)
     h.suspends = info->suspends;
     h.spins = info->spins;
     h.flush_all = info->flush_all;
+    h.made_us = info->made_us;
+    h.best = info->best;
     return h;
 }
 
@@ -206,7 +209,9 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
                        .flush_all = h.flush_all,
                        .n_locs = h.n_locs,
                        .locs = l,
-                       .count = count };
+                       .count = count,
+                       .best = h.best,
+                       .made_us = h.made_us };
     *object = (hw_span){ file.ptr + padded, h.object_bytes };
     return true;
 }
@@ -334,4 +339,9 @@ bool hw_entry_store(hw_arena *a, hw_entry_dir *d, const hw_entry_key *k, hw_span
     }
     d->written += bytes.len;
     return true;
+}
+
+void hw_entry_remove(hw_arena *a, const hw_entry_dir *d, const hw_entry_key *k)
+{
+    unlink(file_of(a, d, k));
 }

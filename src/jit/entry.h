@@ -38,5 +38,6 @@ bool hw_entry_load(hw_arena *a, const hw_entry_dir *d, const hw_entry_key *k, hw
 /* Written beside and renamed, so that two processes can share the directory. */
 bool hw_entry_store(hw_arena *a, hw_entry_dir *d, const hw_entry_key *k, hw_span object,
                     const hw_code *info);
+void hw_entry_remove(hw_arena *a, const hw_entry_dir *d, const hw_entry_key *k);
 
 #endif

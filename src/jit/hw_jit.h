@@ -8,6 +8,11 @@
  * LLVM (it is in a library of its own, libhalfwarp-codegen.so, opened at the first miss). code one
  * kernel variant: the function of a warp and what it needs.
  *
+ * Code is made in two tiers: the first soon (the code runs slower), the second well. What they compute
+ * and count is the same. hw_jit_get makes the tier that the variant names; hw_jit_get_now and
+ * hw_jit_ran together give first-tier code at once and second-tier code, made in the background,
+ * when it is worth it.
+ *
  * Thread-safe: several host threads may ask at once; one compiles, the others wait.
  */
 #ifndef HW_JIT_H
@@ -26,6 +31,10 @@ typedef struct hw_jit_source {
     hw_status (*build)(void *ctx, hw_arena *a, hw_wir_module **out,
                        hw_diag *d); /* called at a miss, on the asking thread */
     void *ctx;
+    /* For code made in the background: a ctx (name included) that stays until it is dropped. NULL:
+     * none is made. */
+    void *(*keep)(void *ctx);
+    void (*drop)(void *kept);
 } hw_jit_source;
 
 typedef struct hw_code {
@@ -44,6 +53,8 @@ typedef struct hw_code {
     uint32_t n_locs; /* for messages: loc index -> place */
     const hw_wir_loc *locs;
     const hw_count_table *count; /* if the variant has listeners; else NULL */
+    bool best;                   /* no better code can be made */
+    uint32_t made_us;            /* how long making it took */
 } hw_code;
 
 /* cache_dir: NULL = no disk cache. It is made if missing; a directory that cannot be written is
@@ -58,11 +69,22 @@ void hw_jit_set_cpu(hw_jit *j, const char *cpu);
 /* The code for a variant; owned by j until it is freed. */
 hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
                      hw_diag *d);
+/* Without waiting for the second tier: its code if it is in memory or on disk, else the first's. */
+hw_status hw_jit_get_now(hw_jit *j, const hw_jit_source *s, const hw_variant *v,
+                         const hw_code **out, hw_diag *d);
+/* c, from hw_jit_get_now for s and v, has run for so many nanoseconds of processor time more. Once
+ * it has run for as long as making it took, the second tier is made in the background. True: it is
+ * being made or has been. */
+bool hw_jit_ran(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code *c,
+                uint64_t ns);
+/* The second tier's code in place of c, once it is there; NULL: not yet. */
+const hw_code *hw_jit_better(const hw_code *c);
 /* The place of the machine instruction at pc, an index of c->locs; 0: unknown. c: from hw_jit_get. */
 uint32_t hw_jit_loc(const hw_code *c, uint64_t pc);
 /* What was done so far, for tests, reports and `HALFWARP_VERBOSE`. */
 typedef struct hw_jit_stats {
     uint64_t compiled, disk_hits, memory_hits, compile_ns, load_ns, disk_errors;
+    uint64_t improved, improve_ns; /* of those, in the background */
 } hw_jit_stats;
 hw_jit_stats hw_jit_get_stats(const hw_jit *j);
 /* A one-line notice to be shown once (an unusable cache directory), or NULL. Static or owned by j.

@@ -6,11 +6,14 @@
 #include "entry.h"
 
 #include "count.h"
+#include "later.h"
 
 #include <cpuid.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -19,12 +22,17 @@
 #endif
 #define CODEGEN_LIBRARY "libhalfwarp-codegen.so"
 
-typedef enum { WORKING, READY, FAILED } state;
+/* MISSING: neither in memory nor on disk, and nobody has asked that it be made. */
+typedef enum { WORKING, READY, FAILED, MISSING } state;
 
 typedef struct variant {
     struct variant *next;
     hw_entry_key key;
     state state;
+    bool later; /* WORKING in the background: not to be waited for unless it is needed */
+    const hw_code *_Atomic better;
+    _Atomic uint64_t ran_ns;
+    _Atomic bool asked; /* for better code */
     hw_code code;
     hw_loaded loaded;
     hw_arena *arena;
@@ -34,6 +42,7 @@ struct hw_jit {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     variant *variants;
+    hw_later *background;
     hw_entry_dir dir;
     uint64_t build;
     const char *cpu; /* NULL: the host */
@@ -119,22 +128,29 @@ static hw_status open_codegen(const hw_codegen_api **out, hw_diag *d)
         void *lib =
             find_library(path, sizeof path, &st) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         const hw_codegen_api *found = lib ? dlsym(lib, "hw_codegen") : NULL;
-        if (found && found->abi == HW_CODEGEN_ABI)
+        if (found && found->abi == HW_CODEGEN_ABI) {
+            hw_later_prepare((const void *[]){ (const void *)found->compile, found->llvm }, 2);
             api = found;
-        else
+        } else {
             s = hw_fail(d, HW_E_INTERNAL, "cannot open the code generator " CODEGEN_LIBRARY ": %s",
                         lib ? "it belongs to another version" : dlerror());
+        }
     }
     *out = api;
     pthread_mutex_unlock(&opening);
     return s;
 }
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 static hw_status generate(hw_jit *j, const hw_jit_source *s, const hw_variant *v, hw_arena *a,
@@ -201,18 +217,33 @@ static hw_code keep(hw_arena *a, const hw_code *c)
     return k;
 }
 
+static uint32_t in_us(uint64_t ns)
+{
+    return ns / 1000 < UINT32_MAX ? (uint32_t)(ns / 1000) : UINT32_MAX;
+}
+
+static void note_compiled(hw_jit *j, uint64_t ns, bool later)
+{
+    pthread_mutex_lock(&j->lock);
+    j->stats.compiled++;
+    j->stats.compile_ns += ns;
+    j->stats.improved += later;
+    j->stats.improve_ns += later ? ns : 0;
+    pthread_mutex_unlock(&j->lock);
+}
+
 static hw_status compile(hw_jit *j, const hw_jit_source *s, const hw_variant *v, variant *x,
                          hw_arena *scratch, hw_diag *d)
 {
-    uint64_t t0 = now_ns();
+    uint64_t t0 = now_ns(), used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     hw_codegen_out out;
-    HW_TRY(generate(j, s, v, scratch, &out, d));
+    hw_status made = generate(j, s, v, scratch, &out, d);
+    hw_later_renew();
+    HW_TRY(made);
     HW_TRY(hw_load_object(out.object, HW_CODEGEN_ENTRY, &x->loaded, d));
     x->code = keep(x->arena, &out.info);
-    pthread_mutex_lock(&j->lock);
-    j->stats.compiled++;
-    j->stats.compile_ns += now_ns() - t0;
-    pthread_mutex_unlock(&j->lock);
+    x->code.made_us = in_us(clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
+    note_compiled(j, now_ns() - t0, x->later);
     if (j->dir.path && !hw_entry_store(scratch, &j->dir, &x->key, out.object, &x->code))
         note_unusable(j);
     return HW_OK;
@@ -228,7 +259,6 @@ static hw_status obtain(hw_jit *j, const hw_jit_source *s, const hw_variant *v, 
         status = compile(j, s, v, x, scratch, d);
         hw_arena_free(scratch);
     }
-    x->code.run = (hw_warp_fn *)(uintptr_t)x->loaded.entry;
     return status;
 }
 
@@ -241,6 +271,8 @@ hw_jit *hw_jit_new(const char *cache_dir)
     j->arena = a;
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
+    j->background = hw_later_new();
+    hw_later_watch();
     j->build = build_id(NULL);
     j->dir.limit = UINT64_C(1) << 30;
     if (cache_dir) {
@@ -257,6 +289,7 @@ void hw_jit_free(hw_jit *j)
 {
     if (!j)
         return;
+    hw_later_free(j->background);
     for (variant *x = j->variants; x; x = x->next) {
         hw_unload(&x->loaded);
         hw_arena_free(x->arena);
@@ -285,26 +318,40 @@ static variant *find(hw_jit *j, const hw_entry_key *k)
     return x;
 }
 
+static variant *find_or_add(hw_jit *j, const hw_entry_key *k)
+{
+    variant *x = find(j, k);
+    if (x)
+        return x;
+    x = HW_NEW(j->arena, variant);
+    x->key = *k;
+    x->state = MISSING;
+    x->next = j->variants;
+    j->variants = x;
+    return x;
+}
+
 /* The variant, made ready by this thread or another. A failed one is tried again by the next. */
 static variant *claim(hw_jit *j, const hw_entry_key *k, bool *mine)
 {
-    variant *x = find(j, k);
-    while (x && x->state == WORKING) {
+    variant *x = find_or_add(j, k);
+    while (x->state == WORKING)
         pthread_cond_wait(&j->changed, &j->lock);
-        x = find(j, k);
-    }
-    *mine = !x || x->state == FAILED;
-    if (!x) {
-        x = HW_NEW(j->arena, variant);
-        x->key = *k;
-        x->next = j->variants;
-        j->variants = x;
-    }
+    *mine = x->state != READY;
     if (*mine)
         x->state = WORKING;
     else
         j->stats.memory_hits++;
     return x;
+}
+
+/* The state of x, WORKING, is known now. j->lock is held. */
+static void settle(hw_jit *j, variant *x, state to)
+{
+    x->state = to;
+    x->later = false;
+    x->code.run = to == READY ? (hw_warp_fn *)(uintptr_t)x->loaded.entry : NULL;
+    pthread_cond_broadcast(&j->changed);
 }
 
 hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
@@ -313,6 +360,7 @@ hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, con
     hw_entry_key k = hw_entry_key_of(s, v, j->build);
     bool mine;
     hw_status status = HW_OK;
+    hw_later_watch();
     pthread_mutex_lock(&j->lock);
     variant *x = claim(j, &k, &mine);
     if (mine) {
@@ -320,17 +368,139 @@ hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, con
         hw_arena_free(x->arena);
         status = obtain(j, s, v, x, d);
         pthread_mutex_lock(&j->lock);
-        x->state = status == HW_OK ? READY : FAILED;
-        pthread_cond_broadcast(&j->changed);
+        settle(j, x, status == HW_OK ? READY : FAILED);
     }
     pthread_mutex_unlock(&j->lock);
     *out = status == HW_OK ? &x->code : NULL;
     return status;
 }
 
+/* ---- two tiers ---- */
+
+static hw_variant of_tier(const hw_variant *v, uint8_t tier)
+{
+    hw_variant w = *v;
+    w.tier = tier;
+    return w;
+}
+
+/* In memory or on disk. */
+static const hw_code *find_made(hw_jit *j, const hw_entry_key *k)
+{
+    pthread_mutex_lock(&j->lock);
+    bool new = !find(j, k);
+    variant *x = find_or_add(j, k);
+    while (x->state == WORKING && !x->later)
+        pthread_cond_wait(&j->changed, &j->lock);
+    if (new && j->dir.path) {
+        x->state = WORKING;
+        pthread_mutex_unlock(&j->lock);
+        x->arena = hw_arena_new();
+        bool ok = from_disk(j, x, x->arena);
+        pthread_mutex_lock(&j->lock);
+        settle(j, x, ok ? READY : MISSING);
+    }
+    bool ready = x->state == READY;
+    j->stats.memory_hits += ready && !new;
+    pthread_mutex_unlock(&j->lock);
+    return ready ? &x->code : NULL;
+}
+
+hw_status hw_jit_get_now(hw_jit *j, const hw_jit_source *s, const hw_variant *v,
+                         const hw_code **out, hw_diag *d)
+{
+    hw_variant first = of_tier(v, 0), second = of_tier(v, 1);
+    hw_entry_key k = hw_entry_key_of(s, &second, j->build);
+    *out = find_made(j, &k);
+    return *out ? HW_OK : hw_jit_get(j, s, &first, out, d);
+}
+
+static variant *variant_of(const hw_code *c)
+{
+    return (variant *)((uintptr_t)c - offsetof(variant, code));
+}
+
+const hw_code *hw_jit_better(const hw_code *c)
+{
+    return atomic_load_explicit(&variant_of(c)->better, memory_order_acquire);
+}
+
+typedef struct task {
+    hw_jit *j;
+    hw_jit_source source; /* its ctx is kept */
+    hw_variant variant;   /* of the second tier */
+    variant *first;
+} task;
+
+static void drop_task(void *what)
+{
+    task *t = what;
+    t->source.drop(t->source.ctx);
+    free(t);
+}
+
+static bool make_better(task *t, variant *x)
+{
+    hw_arena *scratch = hw_arena_new();
+    hw_arena_free(x->arena);
+    x->arena = hw_arena_new();
+    bool ok = compile(t->j, &t->source, &t->variant, x, scratch, NULL) == HW_OK;
+    if (ok && t->j->dir.path)
+        hw_entry_remove(scratch, &t->j->dir, &t->first->key);
+    hw_arena_free(scratch);
+    return ok;
+}
+
+static void do_task(void *what)
+{
+    task *t = what;
+    hw_jit *j = t->j;
+    hw_entry_key k = hw_entry_key_of(&t->source, &t->variant, j->build);
+    pthread_mutex_lock(&j->lock);
+    variant *x = find_or_add(j, &k);
+    if (x->state == MISSING) {
+        x->state = WORKING;
+        x->later = true;
+        pthread_mutex_unlock(&j->lock);
+        bool ok = make_better(t, x);
+        pthread_mutex_lock(&j->lock);
+        settle(j, x, ok ? READY : FAILED);
+    }
+    if (x->state == READY)
+        atomic_store_explicit(&t->first->better, &x->code, memory_order_release);
+    pthread_mutex_unlock(&j->lock);
+}
+
+static void ask_for_better(hw_jit *j, const hw_jit_source *s, const hw_variant *v, variant *first)
+{
+    task *t = calloc(1, sizeof *t);
+    void *kept = t ? s->keep(s->ctx) : NULL;
+    if (!kept) {
+        free(t);
+        return;
+    }
+    *t = (task){ .j = j, .source = *s, .variant = of_tier(v, 1), .first = first };
+    t->source.ctx = kept;
+    hw_later_add(j->background, do_task, drop_task, t);
+}
+
+bool hw_jit_ran(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code *c,
+                uint64_t ns)
+{
+    variant *x = variant_of(c);
+    if (c->best || !s->keep || atomic_load_explicit(&x->asked, memory_order_relaxed))
+        return !c->best && s->keep;
+    uint64_t sum = atomic_fetch_add_explicit(&x->ran_ns, ns, memory_order_relaxed) + ns;
+    if (sum < c->made_us * UINT64_C(1000))
+        return false;
+    if (!atomic_exchange(&x->asked, true))
+        ask_for_better(j, s, v, x);
+    return true;
+}
+
 uint32_t hw_jit_loc(const hw_code *c, uint64_t pc)
 {
-    const variant *x = (const void *)((const char *)c - offsetof(variant, code));
+    const variant *x = variant_of(c);
     uint32_t loc = hw_lines_find((hw_span){ x->loaded.lines, x->loaded.lines_bytes }, pc);
     return loc < c->n_locs ? loc : 0;
 }

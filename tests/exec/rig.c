@@ -46,6 +46,11 @@ rig *rig_new_generated(const char *device, unsigned workers, const hw_exec_optio
     return make(device, hw_jit_new(NULL), workers, &o);
 }
 
+rig *rig_new_cached(const char *device, unsigned workers, const char *cache_dir)
+{
+    return make(device, hw_jit_new(cache_dir), workers, NULL);
+}
+
 void rig_free(rig *r)
 {
     hw_exec_free(r->x);
@@ -101,6 +106,11 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
     return hw_wir_verify(*m, d);
 }
 
+static void *keep_text(void *ctx)
+{
+    return strdup(ctx);
+}
+
 hw_status rig_run_text(rig *r, const char *text, rig_shape s, unsigned nparams,
                        const uint64_t *params)
 {
@@ -108,7 +118,9 @@ hw_status rig_run_text(rig *r, const char *text, rig_shape s, unsigned nparams,
     hw_diag *d = hw_diag_new(a);
     hw_jit_source source = { .name = "kernel",
                              .build = build,
-                             .ctx = hw_arena_cstr(a, hw_str_of(text)) };
+                             .ctx = hw_arena_cstr(a, hw_str_of(text)),
+                             .keep = keep_text,
+                             .drop = free };
     uint64_t hash = hw_hash64(text, strlen(text), 1);
     memcpy(source.key, &hash, sizeof hash);
     hw_status status = launch(r, &source, s, nparams, params, d);

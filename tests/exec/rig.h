@@ -43,6 +43,7 @@ hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const u
 
 /* The same with generated code: kernels are warp IR texts. */
 rig *rig_new_generated(const char *device, unsigned workers, const hw_exec_options *more);
+rig *rig_new_cached(const char *device, unsigned workers, const char *cache_dir);
 hw_status rig_run_text(rig *r, const char *text, rig_shape s, unsigned nparams,
                        const uint64_t *params);
 #define RUN_TEXT(r, text, shape, ...)                                                        \
