@@ -70,11 +70,36 @@ static const hw_texture *texture_of(hw_frame *f, const hw_lane_arrays *io, uint3
     return last->t;
 }
 
+/* Lanes with the first one's texture, done at once if it is of a common kind. */
+static uint32_t fetch_together(const hw_texture *t, uint32_t lanes, const hw_lane_arrays *io,
+                               uint64_t aux, const layout *o)
+{
+    uint32_t *out[4];
+    uint64_t first, other;
+    if (o->layered || o->dims > 2)
+        return 0;
+    memcpy(&first, (const uint8_t *)io->src[0] + 8 * (uint32_t)__builtin_ctz(lanes), 8);
+    FOR_LANES(l, lanes)
+    {
+        memcpy(&other, (const uint8_t *)io->src[0] + 8 * l, 8);
+        if (other != first)
+            return 0;
+    }
+    uint32_t n = io->ndst < 4 ? io->ndst : 4;
+    for (uint32_t c = 0; c < n; c++)
+        out[c] = io->dst[c];
+    return hw_texture_fetch_lanes(t, aux, lanes, io->src[o->first],
+                                  o->dims > 1 ? io->src[o->first + 1] : NULL, out, n);
+}
+
 void hw_h_tex(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     const layout o = layout_of(aux);
     looked_up last = { 0, NULL };
     hw_tex_place p = { .lod = 0 };
+    if (lanes)
+        lanes &= ~fetch_together(texture_of(f, io, (uint32_t)__builtin_ctz(lanes), &last), lanes,
+                                 io, aux, &o);
     FOR_LANES(l, lanes)
     {
         uint32_t out[4];

@@ -95,6 +95,11 @@ unsigned hw_tex_dims(hw_geometry g);
 bool hw_tex_layered(hw_geometry g);
 /* Four 32-bit results: floats, or integers for textures of integers that stay integers. */
 void hw_texture_fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p, uint32_t out[4]);
+/* The same for lanes of a warp at once, where the texture and the places are of the commonest kinds:
+ * 32 coordinates of each dimension (y: any with one), n arrays of 32 results. Returns the lanes that
+ * it did; the others' results are any. */
+uint32_t hw_texture_fetch_lanes(const hw_texture *t, uint64_t aux, uint32_t lanes, const void *x,
+                                const void *y, uint32_t *const *out, uint32_t n);
 /* The address of a surface's element (x in bytes), 0 if it is outside and to be left alone; false if
  * it is outside and that is a fault. */
 bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p,
