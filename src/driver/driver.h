@@ -167,6 +167,7 @@ typedef struct hw_cu_jit_options {
     char *error_log, *info_log;
     size_t error_size, info_size;
     void **error_size_out, **info_size_out, **wall_time_out;
+    uint32_t max_registers; /* 0: not said */
     bool verbose;
 } hw_cu_jit_options;
 CUresult hw_cu_jit_read(unsigned n, CUjit_option *options, void **values, hw_cu_jit_options *out);
@@ -181,6 +182,8 @@ const hw_cu_kernel_info *hw_cu_kernel_known(hw_cu_program *p, uint32_t kernel);
 /* What machine code for a device of compute capability cc, or the nearest there is, says of a
  * kernel; false: there is none. */
 bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu_machine *out);
+/* The most registers a kernel was compiled for: by its own bound and by the options; 0: no bound. */
+uint32_t hw_cu_most_registers(const hw_cu_program *p, uint32_t kernel);
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out);
 
 /* ---- machine.c ---- */

@@ -141,13 +141,18 @@ uint32_t hw_cu_dynamic_limit(const hw_cu_function *f, const hw_cu_gpu *g)
     return usual > fixed ? usual - fixed : 0;
 }
 
+/* What a compiler gives the smallest kernel. */
+enum { LEAST_REGISTERS = 8 };
+
 static int registers_of(const view *v)
 {
     uint32_t r = hw_cu_kernel_known(v->f->program, v->f->index)->registers;
     uint32_t most = v->gpu->model->occupancy.max_registers_per_thread;
-    if (r < 8)
-        r = 8; /* what a compiler gives the smallest kernel */
-    return (int)(r < most ? r : most);
+    uint32_t bound = hw_cu_most_registers(v->f->program, v->f->index);
+    if (bound && bound < most)
+        most = bound;
+    r = r < most ? r : most;
+    return (int)(r < LEAST_REGISTERS ? LEAST_REGISTERS : r);
 }
 
 static int max_threads_of(const view *v)

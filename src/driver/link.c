@@ -120,7 +120,7 @@ CUresult cuLinkComplete(CUlinkState state, void **image, size_t *size)
                               &l->options, &p));
     hw_cu_program_release(p);
     free(l->image);
-    l->image = hw_image_linked_make(l->texts.ptr, l->texts.len, &bytes);
+    l->image = hw_image_linked_make(l->texts.ptr, l->texts.len, l->options.max_registers, &bytes);
     CU_NEED(l->image, OUT_OF_MEMORY);
     *image = l->image;
     if (size)

@@ -111,7 +111,8 @@ typedef struct hw_cu_program {
     hw_ptx_module *ptx;
     uint32_t refs;
     uint32_t binary_version;
-    uint32_t cc; /* of the device it was loaded for */
+    uint32_t cc;            /* of the device it was loaded for */
+    uint32_t max_registers; /* what the options allow a kernel; 0: not said */
     pthread_mutex_t lock;
     hw_cu_cubin *cubins;
     size_t ncubins;

@@ -191,7 +191,7 @@ void hw_cu_profile_done(const hw_cu_launch *l, const hw_listener *listener, hw_s
         .context = l->f->module->ctx->number,
         .stream = l->stream,
         .ptx = hw_ptx_text(l->f->program->ptx),
-        .maxnreg = k->maxnreg,
+        .maxnreg = hw_cu_most_registers(l->f->program, l->f->index),
         .max_threads = k->max_threads,
         .min_blocks = k->min_blocks_per_sm,
         .status = status,

@@ -31,10 +31,13 @@ CUresult hw_cu_jit_read(unsigned n, CUjit_option *options, void **values, hw_cu_
             out->info_size = (uint32_t)(uintptr_t)values[i];
             out->info_size_out = &values[i];
             break;
+        case CU_JIT_MAX_REGISTERS:
+            out->max_registers = (uint32_t)(uintptr_t)values[i];
+            break;
         case CU_JIT_WALL_TIME:
             out->wall_time_out = &values[i];
             break;
-        default: /* registers, targets, optimisation: nothing here is compiled for a device */
+        default: /* targets, optimisation: nothing here is compiled for a device */
             break;
         }
     }
@@ -142,6 +145,7 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
     CU_NEED(p, OUT_OF_MEMORY);
     hw_diag *d = hw_diag_new(p->arena);
     hw_image img = { 0 };
+    p->max_registers = o->max_registers;
     hw_str *texts = NULL;
     size_t n = 0;
     hw_status s = open_texts(p->arena, image, len, cc, &img, &texts, &n, d);
@@ -149,6 +153,8 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
         s = link_texts(p, texts, origins_of(p->arena, origin, n), n, d);
     else if (s == HW_E_INVALID || s == HW_E_RANGE || s == HW_E_UNSUPPORTED)
         s = HW_E_CORRUPT;
+    if (img.max_registers)
+        p->max_registers = img.max_registers;
     if (s == HW_OK)
         hw_cu_machine_keep(p, &img, *hw_cu.env.profile != 0);
     return finish(p, s, o, d, &start, out);
@@ -217,6 +223,16 @@ bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu
     bool found = hw_cu_machine_find(p, kernel, cc, out);
     pthread_mutex_unlock(&p->lock);
     return found;
+}
+
+static uint32_t lower_bound(uint32_t a, uint32_t b)
+{
+    return !a || (b && b < a) ? b : a;
+}
+
+uint32_t hw_cu_most_registers(const hw_cu_program *p, uint32_t kernel)
+{
+    return lower_bound(p->ptx->kernels[kernel].maxnreg, p->max_registers);
 }
 
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out)

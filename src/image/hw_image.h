@@ -39,6 +39,7 @@ typedef struct hw_image {
     struct hw_image *units; /* device-linked programs (wrapper version 2): one image a unit */
     size_t n_units;
     bool is_device_linked;
+    uint32_t max_registers; /* of a linked image: what it was linked for; 0: not said */
 } hw_image;
 
 /* List what bytes hold without unpacking. len = SIZE_MAX: unknown, walk the headers. A bare PTX
@@ -56,8 +57,9 @@ hw_status hw_image_ptx(hw_arena *a, const hw_image *img, uint32_t cc, hw_str **t
                        hw_diag *d);
 
 /* PTX texts that belong together made one image: what our linkers answer in place of machine code. It
- * can be opened like any other. Freed by the caller with free; NULL: out of memory. */
-void *hw_image_linked_make(const hw_str *texts, size_t n, size_t *size);
+ * can be opened like any other. max_registers bounds each kernel's
+ * registers, 0 does not. Freed by the caller with free; NULL: out of memory. */
+void *hw_image_linked_make(const hw_str *texts, size_t n, uint32_t max_registers, size_t *size);
 
 /* What a cubin says of its kernels. */
 typedef struct hw_cubin_kernel {

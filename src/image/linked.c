@@ -10,12 +10,13 @@
 typedef struct linked_header {
     char magic[8];
     uint64_t bytes, n; /* of the whole image; texts */
-} linked_header;       /* then for each text: its length, its bytes, a NUL */
+    uint64_t max_registers;
+} linked_header; /* then for each text: its length, its bytes, a NUL */
 
 /* No ELF file, no fatbin, no text begins so. */
 static const char linked_magic[8] = "\177HWLINK";
 
-void *hw_image_linked_make(const hw_str *texts, size_t n, size_t *size)
+void *hw_image_linked_make(const hw_str *texts, size_t n, uint32_t max_registers, size_t *size)
 {
     size_t bytes = sizeof(linked_header);
     for (size_t i = 0; i < n; i++)
@@ -23,7 +24,7 @@ void *hw_image_linked_make(const hw_str *texts, size_t n, size_t *size)
     char *image = calloc(1, bytes), *p = image;
     if (!image)
         return NULL;
-    linked_header h = { .bytes = bytes, .n = n };
+    linked_header h = { .bytes = bytes, .n = n, .max_registers = max_registers };
     memcpy(h.magic, linked_magic, sizeof h.magic);
     memcpy(p, &h, sizeof h);
     p += sizeof h;
@@ -57,6 +58,7 @@ hw_status linked_open(hw_arena *a, hw_span b, hw_image *out, hw_diag *d)
         return hw_fail(d, HW_E_CORRUPT, "linked image with a damaged header");
     const uint8_t *p = b.ptr + sizeof h, *end = b.ptr + h.bytes;
     out->is_device_linked = true;
+    out->max_registers = (uint32_t)h.max_registers;
     out->n_units = h.n;
     out->units = HW_NEW_N(a, hw_image, h.n ? h.n : 1);
     for (uint64_t i = 0; i < h.n; i++) {

@@ -171,7 +171,7 @@ nvJitLinkResult nvJitLinkComplete(nvJitLinkHandle l)
     hw_status s = hw_ptx_link(l->arena, l->units.ptr, l->units.len, &linked, l->errors);
     if (s != HW_OK)
         return result_of(s);
-    l->image = hw_image_linked_make(l->texts.ptr, l->texts.len, &l->image_bytes);
+    l->image = hw_image_linked_make(l->texts.ptr, l->texts.len, l->max_registers, &l->image_bytes);
     l->completed = l->image != NULL;
     return l->completed ? NVJITLINK_SUCCESS : NVJITLINK_ERROR_INTERNAL;
 }

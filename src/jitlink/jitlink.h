@@ -11,8 +11,9 @@
 struct nvJitLink {
     hw_arena *arena;
     hw_diag *errors;
-    hw_str log;    /* of errors, as told */
-    uint32_t arch; /* 90 of -arch=sm_90 */
+    hw_str log;             /* of errors, as told */
+    uint32_t arch;          /* 90 of -arch=sm_90 */
+    uint32_t max_registers; /* of -maxrregcount; 0: not said */
     bool lto, wants_ptx, completed;
     HW_VEC(hw_str) texts;
     HW_VEC(hw_ptx_unit *) units; /* one a text */

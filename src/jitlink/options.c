@@ -59,6 +59,8 @@ nvJitLinkResult jitlink_options(nvJitLinkHandle l, uint32_t n, const char **opti
             return NVJITLINK_ERROR_UNRECOGNIZED_OPTION;
         if (strncmp(text, "arch=", 5) == 0 && !read_arch(text + 5, &l->arch))
             return NVJITLINK_ERROR_UNRECOGNIZED_ARCH;
+        if (strncmp(text, "maxrregcount=", 13) == 0)
+            l->max_registers = (uint32_t)strtoul(text + 13, NULL, 10);
         l->lto |= strcmp(text, "lto") == 0 || strcmp(text, "dlto") == 0;
         l->wants_ptx |= strcmp(text, "ptx") == 0;
     }

@@ -298,7 +298,7 @@ static void linked_images_hold_their_texts(void **state)
     const hw_str texts[] = { HW_STR(".version 9.0 .target sm_90 one"),
                              HW_STR(".version 8.0 .target sm_80 two") };
     size_t size, n;
-    uint8_t *image = hw_image_linked_make(texts, 2, &size);
+    uint8_t *image = hw_image_linked_make(texts, 2, 40, &size);
     assert_non_null(image);
     const size_t lengths[] = { size, SIZE_MAX };
     for (size_t k = 0; k < HW_COUNTOF(lengths); k++) {
@@ -306,6 +306,7 @@ static void linked_images_hold_their_texts(void **state)
         hw_image img;
         hw_str *found;
         assert_int_equal(hw_image_open(a, image, lengths[k], &img, NULL), HW_OK);
+        assert_int_equal(img.max_registers, 40);
         assert_int_equal(hw_image_ptx(a, &img, 75, &found, &n, NULL), HW_OK);
         assert_int_equal(n, 2);
         for (size_t i = 0; i < n; i++)
@@ -322,7 +323,7 @@ static void linked_images_hold_their_texts(void **state)
         hw_arena_free(a);
     }
     free(image);
-    image = hw_image_linked_make(NULL, 0, &size);
+    image = hw_image_linked_make(NULL, 0, 0, &size);
     hw_arena *a = hw_arena_new();
     hw_image img;
     hw_str *found;
@@ -347,7 +348,7 @@ static void damaged_images_fail_cleanly(void **state)
     add(m, 2, 90, 0, "machine code");
     size_t cubin_len = make_cubin(cubin), linked_len;
     const hw_str texts[] = { HW_STR(".version 9.0 .target sm_90"), HW_STR(".version 9.0") };
-    uint8_t *linked = hw_image_linked_make(texts, 2, &linked_len);
+    uint8_t *linked = hw_image_linked_make(texts, 2, 0, &linked_len);
     for (unsigned long r = 0; r < rounds; r++) {
         const uint8_t *from = r % 2 ? cubin : m->bytes;
         size_t len = r % 2 ? cubin_len : m->len;

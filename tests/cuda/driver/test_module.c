@@ -210,6 +210,45 @@ static void linking(void **state)
     OK(cuModuleGetFunction(&f, m, "k")); /* the image is not needed any more */
 }
 
+/* A bound on registers, given to the compiler or the linker, holds for the kernel's attribute. */
+static void register_bound(void **state)
+{
+    char text[8192];
+    int at = snprintf(text, sizeof text, "%s",
+                      HEAD ".visible .entry k(.param .u64 p)\n{\n"
+                           ".reg .b64 %d; .reg .u32 %r<64>;\nld.param.u64 %d, [p];\n");
+    for (int i = 0; i < 64; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "ld.volatile.global.u32 %%r%d, [%%d+%d];\n", i, 4 * i);
+    for (int i = 0; i < 64; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "st.global.u32 [%%d+%d], %%r%d;\n",
+                       4 * (63 - i), i);
+    snprintf(text + at, sizeof text - (size_t)at, "ret;\n}\n");
+    CUjit_option option = CU_JIT_MAX_REGISTERS;
+    void *value = (void *)(uintptr_t)32, *image;
+    CUmodule m;
+    CUfunction f;
+    CUlinkState l;
+    int v;
+    (void)state;
+    OK(cuModuleLoadData(&m, text));
+    OK(cuModuleGetFunction(&f, m, "k"));
+    OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    assert_true(v > 64);
+    OK(cuModuleLoadDataEx(&m, text, 1, &option, &value));
+    OK(cuModuleGetFunction(&f, m, "k"));
+    OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    assert_int_equal(v, 32);
+    OK(cuLinkCreate_v2(1, &option, &value, &l));
+    OK(cuLinkAddData_v2(l, CU_JIT_INPUT_PTX, text, strlen(text) + 1, "k", 0, NULL, NULL));
+    OK(cuLinkComplete(l, &image, NULL));
+    OK(cuModuleLoadData(&m, image));
+    OK(cuModuleGetFunction(&f, m, "k"));
+    OK(cuFuncGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, f));
+    assert_int_equal(v, 32);
+    OK(cuLinkDestroy(l));
+}
+
 static void libraries(void **state)
 {
     CUlibrary lib;
@@ -299,8 +338,17 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(variables),  T(fresh_variables), T(functions), T(attributes), T(occupancy),
-        T(bad_images), T(from_file),       T(linking),   T(libraries),  T(managed_before_context),
+        T(variables),
+        T(fresh_variables),
+        T(functions),
+        T(attributes),
+        T(occupancy),
+        T(bad_images),
+        T(from_file),
+        T(linking),
+        T(register_bound),
+        T(libraries),
+        T(managed_before_context),
         T(told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
