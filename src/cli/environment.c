@@ -13,16 +13,18 @@
  * the layouts apart: the driver decides. */
 typedef struct layout {
     const char *folders[6]; /* of libraries, the driver's first; ends with NULL */
-    const char *takeover, *ptxrun;
+    const char *takeover, *ptxrun, *assembler;
 } layout;
 
 static const layout layouts[] = {
     { { "../lib/halfwarp" },
       "../lib/halfwarp/libhalfwarp-takeover.so",
-      "../lib/halfwarp/halfwarp-ptxrun" },
+      "../lib/halfwarp/halfwarp-ptxrun",
+      "../lib/halfwarp/halfwarp-ptxas" },
     { { "../driver", "../runtime/so13", "../runtime/so12", "../jitlink", "../takeover" },
       "../takeover/libhalfwarp-takeover.so",
-      "ptxrun/halfwarp-ptxrun" },
+      "ptxrun/halfwarp-ptxrun",
+      "assembler/halfwarp-ptxas" },
 };
 
 static const char *own_folder(cli *c)
@@ -49,6 +51,15 @@ static void set(cli_environment *e, const char *name, const char *value, bool jo
 {
     HW_CHECK(e->n < CLI_SETTING_MAX);
     e->settings[e->n++] = (cli_setting){ name, value, joined };
+}
+
+/* Triton runs ptxas and reads these; what the user has set stays. */
+static void set_assembler(cli_environment *e, const char *path)
+{
+    static const char *const names[] = { "TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH" };
+    for (size_t i = 0; path && i < HW_COUNTOF(names); i++)
+        if (!getenv(names[i]))
+            set(e, names[i], path, false);
 }
 
 static int set_options(cli *c, cli_environment *e)
@@ -100,6 +111,7 @@ int cli_environment_make(cli *c, cli_environment *e)
             /* A program's address sanitizer would refuse to come second. */
             set(e, "ASAN_OPTIONS", "verify_asan_link_order=0", true);
         }
+        set_assembler(e, place(c, own, l->assembler));
         e->ptxrun = place(c, own, l->ptxrun);
         return set_options(c, e);
     }

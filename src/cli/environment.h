@@ -12,7 +12,7 @@ typedef struct cli_setting {
     bool joined; /* put before what the variable holds already, with a colon */
 } cli_setting;
 
-enum { CLI_SETTING_MAX = 8 };
+enum { CLI_SETTING_MAX = 16 };
 
 typedef struct cli_environment {
     cli_setting settings[CLI_SETTING_MAX];
