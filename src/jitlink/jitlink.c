@@ -120,6 +120,17 @@ static bool is_device_runtime(const char *name)
     return strstr(base ? base : name, "cudadevrt") != NULL;
 }
 
+static nvJitLinkResult refuse(nvJitLinkHandle l, const char *name, const char *what)
+{
+    hw_fail(l->errors, HW_E_UNSUPPORTED, "%s: linking %s is not supported; link PTX", name, what);
+    return NVJITLINK_ERROR_INVALID_INPUT;
+}
+
+static nvJitLinkResult add_library(nvJitLinkHandle l, const char *name)
+{
+    return is_device_runtime(name) ? NVJITLINK_SUCCESS : refuse(l, name, "libraries");
+}
+
 nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle l, nvJitLinkInputType type, const void *data,
                                  size_t size, const char *name)
 {
@@ -131,13 +142,10 @@ nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle l, nvJitLinkInputType type, con
         return add_text(l, (hw_str){ data, strnlen(data, size) }, name);
     if (type == NVJITLINK_INPUT_LTOIR)
         return l->lto ? jitlink_real_add(l, data, size, name) : NVJITLINK_ERROR_LTO_NOT_ENABLED;
-    if (type == NVJITLINK_INPUT_LIBRARY && is_device_runtime(name))
-        return NVJITLINK_SUCCESS;
-    if (type == NVJITLINK_INPUT_LIBRARY || type == NVJITLINK_INPUT_INDEX) {
-        hw_fail(l->errors, HW_E_UNSUPPORTED, "%s: linking %s is not supported; link PTX", name,
-                type == NVJITLINK_INPUT_INDEX ? "index files" : "libraries");
-        return NVJITLINK_ERROR_INVALID_INPUT;
-    }
+    if (type == NVJITLINK_INPUT_LIBRARY)
+        return add_library(l, name);
+    if (type == NVJITLINK_INPUT_INDEX)
+        return refuse(l, name, "index files");
     if (type < NVJITLINK_INPUT_CUBIN || type > NVJITLINK_INPUT_ANY)
         return NVJITLINK_ERROR_UNRECOGNIZED_INPUT;
     return add_image(l, data, size, name);
