@@ -235,12 +235,12 @@ static double judge(const row *r, double x, double y, double got)
 {
     x = flushed(r, x);
     const bound *b = bound_of(r, x);
-    if (!b && isfinite(x)) /* something bounded */
-        return fabs(got) <= 1 ? 0 : INFINITY;
+    if (!b) /* something bounded, or no number */
+        return (isfinite(x) ? fabs(got) <= 1 : isnan(got)) ? 0 : INFINITY;
     exactly(r, x, flushed(r, y));
     double want = mpfr_get_d(mwant, MPFR_RNDN);
-    if (!b || isnan(want) || isnan(got))
-        return isnan(got) && (!b || isnan(want)) ? 0 : INFINITY;
+    if (isnan(want) || isnan(got))
+        return isnan(got) && isnan(want) ? 0 : INFINITY;
     if (isinf(want) || isinf(got))
         return overflow_agrees(r->f, want, got) ? 0 : INFINITY;
     if (r->ftz && got == 0 && fabs(want) < ldexp(1, r->f->least))
