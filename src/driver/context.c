@@ -560,15 +560,20 @@ static bool exec_limit(CUlimit limit, hw_exec_limit *out)
     return true;
 }
 
+size_t hw_cu_limit(hw_cu_context *ctx, CUlimit limit)
+{
+    hw_exec_limit which;
+    return exec_limit(limit, &which) ? hw_exec_get_limit(ctx->exec, which) : ctx->limits[limit];
+}
+
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)
 {
     hw_cu_context *ctx;
-    hw_exec_limit which;
     CU_NEED(value, INVALID_VALUE);
     CU_TRY(hw_cu_current(&ctx));
     CU_NEED((unsigned)limit <= CU_LIMIT_PERSISTING_L2_CACHE_SIZE, INVALID_VALUE);
     CU_NEED(limit != CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH, UNSUPPORTED_LIMIT);
-    *value = exec_limit(limit, &which) ? hw_exec_get_limit(ctx->exec, which) : ctx->limits[limit];
+    *value = hw_cu_limit(ctx, limit);
     return CUDA_SUCCESS;
 }
 

@@ -118,7 +118,8 @@ CUresult hw_cu_current(hw_cu_context **out);
 CUresult hw_cu_current_any(hw_cu_context **out); /* the same, faulted or not, exec or not */
 CUresult hw_cu_find_context(CUcontext handle, hw_cu_context **out);
 CUresult hw_cu_activate(hw_cu_context *ctx); /* make its exec */
-hw_cu_context *hw_cu_primary(hw_cu_gpu *g);  /* the object, active or not; NULL: no memory */
+size_t hw_cu_limit(hw_cu_context *ctx, CUlimit limit);
+hw_cu_context *hw_cu_primary(hw_cu_gpu *g); /* the object, active or not; NULL: no memory */
 CUresult hw_cu_sticky(hw_cu_context *ctx);
 /* The same after waiting; else, once, the error of a kernel that could not be started. */
 CUresult hw_cu_waited(hw_cu_context *ctx);

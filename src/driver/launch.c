@@ -71,7 +71,7 @@ static CUresult check_cluster(const hw_cu_function *f, const hw_ptx_kernel *k, c
     return blocks > 1 ? refuse_clusters() : CUDA_SUCCESS;
 }
 
-static CUresult check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s)
+CUresult hw_cu_check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s)
 {
     const hw_ptx_kernel *k = &f->program->ptx->kernels[f->index];
     CU_TRY(check_threads(g, k, s));
@@ -124,11 +124,10 @@ static CUresult pack(void **params, void **extra, const hw_ptx_kernel *k, uint8_
     return CUDA_SUCCESS;
 }
 
-CUresult hw_cu_launch_new(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
-                          void **params, void **extra, hw_cu_launch **out)
+static CUresult make(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
+                     hw_cu_launch **out)
 {
-    CU_TRY(hw_cu_bind(f, ctx, &f));
-    CU_TRY(check_shape(f, ctx->gpu, shape));
+    CU_TRY(hw_cu_check_shape(f, ctx->gpu, shape));
     const hw_ptx_kernel *k = &f->program->ptx->kernels[f->index];
     hw_cu_launch *l = calloc(1, sizeof *l + k->param_bytes);
     CU_NEED(l, OUT_OF_MEMORY);
@@ -138,12 +137,30 @@ CUresult hw_cu_launch_new(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_sha
     l->param_bytes = k->param_bytes;
     memcpy(l->grid, shape->grid, sizeof l->grid);
     memcpy(l->block, shape->block, sizeof l->block);
-    CUresult r = pack(params, extra, k, l->params);
+    *out = l;
+    return CUDA_SUCCESS;
+}
+
+CUresult hw_cu_launch_new(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
+                          void **params, void **extra, hw_cu_launch **out)
+{
+    hw_cu_launch *l;
+    CU_TRY(hw_cu_bind(f, ctx, &f));
+    CU_TRY(make(f, ctx, shape, &l));
+    CUresult r = pack(params, extra, &f->program->ptx->kernels[f->index], l->params);
     if (r != CUDA_SUCCESS) {
         free(l);
         return r;
     }
     *out = l;
+    return CUDA_SUCCESS;
+}
+
+CUresult hw_cu_launch_packed(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
+                             const void *packed, hw_cu_launch **out)
+{
+    CU_TRY(make(f, ctx, shape, out));
+    memcpy((*out)->params, packed, (*out)->param_bytes);
     return CUDA_SUCCESS;
 }
 
@@ -173,7 +190,7 @@ static void tell(hw_cu_context *ctx, const hw_cu_launch *l, hw_status s, const h
         hw_cu_notice("%s", fault->text[0] ? fault->text : hw_status_text(s));
 }
 
-hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
+hw_status hw_cu_launch_one(const hw_cu_launch *l, const hw_device_runtime *runtime, hw_fault *fault)
 {
     hw_cu_context *ctx = l->f->module->ctx;
     hw_arena *a = hw_arena_new();
@@ -189,6 +206,7 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
         .symbol_address = hw_cu_symbol_address,
         .symbol_ctx = l->f->module,
         .cooperative = l->cooperative,
+        .runtime = runtime,
         .listener = listener,
     };
     hw_cu_verbose("launch %s grid %u,%u,%u block %u,%u,%u shared %u", l->f->source.name, l->grid[0],

@@ -26,8 +26,16 @@ typedef struct hw_cu_shape {
 CUresult hw_cu_launch_new(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
                           void **params, void **extra, hw_cu_launch **out);
 hw_cu_launch *hw_cu_launch_copy(const hw_cu_launch *l);
-/* Carry out now, on this thread: what a stream's task does. */
+/* Carry out now, on this thread: what a stream's task does. With what its kernels launch (nested.c). */
 hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault);
+/* The launch alone; runtime: answers its kernel's calls of the device runtime. */
+hw_status hw_cu_launch_one(const hw_cu_launch *l, const hw_device_runtime *runtime,
+                           hw_fault *fault);
+
+/* From a packed parameter space, as a kernel gives it; fewer bytes than param_bytes are an error of the caller. */
+CUresult hw_cu_launch_packed(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
+                             const void *packed, hw_cu_launch **out);
+CUresult hw_cu_check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s);
 
 /* Append to a stream; takes l. */
 CUresult hw_cu_submit_launch(hw_cu_stream *s, hw_cu_launch *l);

@@ -200,6 +200,8 @@ void hw_worker_main(void *run, unsigned index);
 void hw_fault_install(void);      /* signal handlers, in front of the program's */
 void hw_fault_thread_begin(void); /* an alternate stack for this thread */
 void hw_fault_set_worker(hw_worker *k);
+/* device_call.c */
+hw_helper_fn hw_h_device_call;
 /* texture.c: helpers of textures and surfaces */
 hw_helper_fn hw_h_tex, hw_h_surf;
 _Noreturn void hw_raise(hw_frame *f, hw_status s, uint32_t loc, const char *fmt, ...)

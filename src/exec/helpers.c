@@ -163,6 +163,7 @@ static hw_helper_fn *const own[HW_H_COUNT] = {
     [HW_H_VPRINTF] = h_vprintf, [HW_H_ASSERTFAIL] = h_assertfail,
     [HW_H_MALLOC] = h_malloc,   [HW_H_FREE] = h_free,
     [HW_H_TEX] = hw_h_tex,      [HW_H_SURF] = hw_h_surf,
+    [HW_H_DEVICE_CALL] = hw_h_device_call,
 };
 #define MISSING(name)                                                                          \
     static void missing_##name(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux) \

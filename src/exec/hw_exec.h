@@ -53,6 +53,20 @@ typedef struct hw_exec_options {
 hw_exec *hw_exec_new(const hw_device *dev, hw_mem *mem, hw_jit *jit, const hw_exec_options *o);
 void hw_exec_free(hw_exec *x); /* waits for running work */
 
+/* A thread's call of the device runtime (device_call.def): operands in order, addresses checked. */
+typedef struct hw_device_call {
+    hw_device_function function;
+    uint64_t block; /* linear index */
+    uint32_t thread;
+    uint64_t args[8];
+    uint32_t dims[2][3]; /* of the operands that are a dim3, in order */
+} hw_device_call;
+/* Who answers: called by workers, several at once; the calls of a block come in its order. */
+typedef struct hw_device_runtime {
+    uint64_t (*call)(void *ctx, const hw_device_call *c);
+    void *ctx;
+} hw_device_runtime;
+
 typedef struct hw_launch {
     const hw_jit_source *source;
     uint32_t grid[3], block[3]; /* checked by the caller against the device */
@@ -63,7 +77,8 @@ typedef struct hw_launch {
     uint64_t (*symbol_address)(void *ctx, uint32_t external_id);
     void *symbol_ctx;
     bool cooperative;
-    const hw_listener *listener; /* NULL: nobody listens; borrowed */
+    const hw_device_runtime *runtime; /* NULL: a call of it is a fault; borrowed */
+    const hw_listener *listener;      /* NULL: nobody listens; borrowed */
 } hw_launch;
 
 /* Carry out a launch now, on the calling thread and the pool. HW_OK, a compile error (diag), or a

@@ -265,8 +265,8 @@ struct hw_ptx_link {
     uint32_t dynamic_align; /* of the unsized .extern .shared variables, at least 16; 0: none */
     hw_ptx_module *module;
 };
-/* True for the functions that the loader supplies (builtin.def): vprintf, malloc ... */
-bool hw_ptx_is_builtin(hw_str name);
+/* A function that the loader supplies (builtin.def): vprintf, malloc ... helper: hw_wir_helper, HW_H_COUNT if none serves it yet. */
+bool hw_ptx_find_builtin(hw_str name, uint32_t *helper, uint32_t *aux);
 /* The symbol a use means after linking (follows .definition). */
 const ptx_symbol *hw_ptx_resolve(const ptx_symbol *s);
 unsigned ptx_type_bits(ptx_type t);

@@ -73,6 +73,9 @@ typedef struct hw_ptx_module {
     struct hw_ptx_link *priv;
 } hw_ptx_module;
 
+/* What a kernel's address is to kernels that launch it: this, and its index in the module. */
+enum { HW_PTX_KERNEL_HANDLE = 0x4b000000, HW_PTX_KERNEL_INDEX = 0xffffff };
+
 /* Parse and check. Errors: HW_E_SYNTAX (218) with line, column, caret, and only the real errors;
  * HW_E_VERSION (222) for a PTX version newer than known. origin names the text in messages (e.g.
  * "kernel.ptx"). Target needs above the device's are no error. */

@@ -30,17 +30,60 @@ const ptx_symbol *hw_ptx_resolve(const ptx_symbol *s)
     return s;
 }
 
-bool hw_ptx_is_builtin(hw_str name)
+static hw_str without_prefix(hw_str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return s.len > n && memcmp(s.ptr, prefix, n) == 0 ? (hw_str){ s.ptr + n, s.len - n } : s;
+}
+
+/* A function of the device runtime by one of its names, or HW_DC_COUNT. */
+static hw_device_function device_function(hw_str name)
 {
     static const char *const names[] = {
-#define HW_PTX_BUILTIN(name, served) name,
+#define HW_DEVICE_CALL(id, name, operands, result) [HW_DC_##id] = name,
+#include "device_call.def"
+#undef HW_DEVICE_CALL
+    };
+    hw_str s = without_prefix(without_prefix(name, "__cudaCDP2"), "cuda");
+    if (s.len == name.len)
+        return HW_DC_COUNT;
+    if (s.len > 5 && memcmp(s.ptr + s.len - 5, "_ptsz", 5) == 0)
+        s.len -= 5;
+    unsigned k = 0;
+    while (k < HW_DC_COUNT && !hw_str_is(s, names[k]))
+        k++;
+    return k;
+}
+
+bool hw_ptx_find_builtin(hw_str name, uint32_t *helper, uint32_t *aux)
+{
+    static const struct {
+        const char *name;
+        uint32_t helper;
+    } rows[] = {
+#define HW_H_NONE                    HW_H_COUNT
+#define HW_PTX_BUILTIN(name, helper) { name, HW_H_##helper },
 #include "builtin.def"
 #undef HW_PTX_BUILTIN
+#undef HW_H_NONE
     };
-    for (size_t i = 0; i < HW_COUNTOF(names); i++)
-        if (hw_str_is(name, names[i]))
+    *helper = HW_H_DEVICE_CALL;
+    *aux = device_function(name);
+    if (*aux != HW_DC_COUNT)
+        return true;
+    *aux = 0;
+    for (size_t i = 0; i < HW_COUNTOF(rows); i++)
+        if (hw_str_is(name, rows[i].name)) {
+            *helper = rows[i].helper;
             return true;
+        }
     return false;
+}
+
+static bool is_builtin(hw_str name)
+{
+    uint32_t helper, aux;
+    return hw_ptx_find_builtin(name, &helper, &aux);
 }
 
 static void fail(linker *k, const hw_ptx_unit *u, ptx_place at, const char *text)
@@ -182,7 +225,7 @@ static void resolve_names(linker *k)
 static bool is_missing(const ptx_symbol *s)
 {
     if (s->kind == PTX_SYM_FUNCTION)
-        return !s->function->has_body && !hw_ptx_is_builtin(s->name);
+        return !s->function->has_body && !is_builtin(s->name);
     return s->kind == PTX_SYM_VARIABLE && s->linkage == PTX_EXTERN && s->space != PTX_SPACE_SHARED;
 }
 
@@ -301,8 +344,9 @@ static const hw_ptx_reloc *make_relocs(struct hw_ptx_link *l, const ptx_symbol *
         const ptx_init_reloc *r = &s->relocs[i];
         const ptx_symbol *to = hw_ptx_resolve(r->symbol);
         bool is_function = to->kind == PTX_SYM_FUNCTION;
-        /* A kernel's address (device-side launch) has no value that a call could use: 0. */
-        uint32_t value = !is_function ? to->index : to->function->is_kernel ? 0 : to->index + 2;
+        uint32_t value = !is_function              ? to->index
+                         : to->function->is_kernel ? HW_PTX_KERNEL_HANDLE | to->index
+                                                   : to->index + 2;
         out[i] = (hw_ptx_reloc){ .offset = (uint32_t)r->offset,
                                  .width = r->width,
                                  .shift = r->shift,

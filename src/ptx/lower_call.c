@@ -366,28 +366,11 @@ static void settle_results(lw *l, const call *c)
     }
 }
 
-static const struct {
-    const char *name;
-    uint8_t helper;
-} builtins[] = { { "vprintf", HW_H_VPRINTF },
-                 { "__assertfail", HW_H_ASSERTFAIL },
-                 { "malloc", HW_H_MALLOC },
-                 { "free", HW_H_FREE } };
-
-static bool find_builtin(const ptx_symbol *s, uint8_t *helper)
-{
-    for (size_t k = 0; k < HW_COUNTOF(builtins); k++)
-        if (hw_str_is(s->name, builtins[k].name)) {
-            *helper = builtins[k].helper;
-            return true;
-        }
-    return false;
-}
-
-static void emit_call(lw *l, call *c, hw_wir_op op, uint64_t imm)
+static void emit_call(lw *l, call *c, hw_wir_op op, uint64_t imm, uint64_t aux)
 {
     hw_wir_insn *i = hw_wir_emit(&l->b, op, HW_T_NONE, c->ndst, c->dst, c->nsrc, c->src);
     i->imm = imm;
+    i->aux = aux;
     lw_effect(l, i);
     settle_results(l, c);
 }
@@ -400,19 +383,18 @@ static void call_direct(lw *l, call *c)
         lw_fail(l, "'%.*s' is no function that can be called", HW_STR_ARG(s->name));
         return;
     }
-    uint8_t helper = 0;
-    bool builtin = !f->has_body && find_builtin(s, &helper);
-    if (!f->has_body && !builtin) {
+    uint32_t helper = HW_H_COUNT, aux = 0;
+    if (!f->has_body && (!hw_ptx_find_builtin(s->name, &helper, &aux) || helper == HW_H_COUNT)) {
         lw_fail(l, "a call of '%.*s' is not supported", HW_STR_ARG(s->name));
         return;
     }
     take_function(c, f);
     if (!pass_arguments(l, c) || !take_results(l, c))
         return;
-    if (builtin)
-        emit_call(l, c, HW_W_HELPER, helper);
+    if (!f->has_body)
+        emit_call(l, c, HW_W_HELPER, helper, aux);
     else
-        emit_call(l, c, HW_W_CALL, lw_function_id(s));
+        emit_call(l, c, HW_W_CALL, lw_function_id(s), 0);
 }
 
 static void call_indirect(lw *l, call *c)
@@ -420,7 +402,7 @@ static void call_indirect(lw *l, call *c)
     c->src[c->nsrc++] = lw_in_register(l, HW_T_I64, lw_read(l, c->callee, PTX_U64));
     if (!take_prototype(l, c) || !pass_arguments(l, c) || !take_results(l, c))
         return;
-    emit_call(l, c, HW_W_CALLI, 0);
+    emit_call(l, c, HW_W_CALLI, 0, 0);
 }
 
 void w_call(lw *l)

@@ -154,14 +154,12 @@ hw_wir_val lw_symbol_address(lw *l, const ptx_symbol *s, int64_t offset)
 {
     const ptx_symbol *real = hw_ptx_resolve(s);
     if (real->kind == PTX_SYM_FUNCTION) {
-        if (!real->function || !real->function->has_body || real->function->is_kernel) {
-            bool kernel = real->function && real->function->is_kernel;
-            lw_fail(l,
-                    kernel ? "device-side launch (dynamic parallelism) of '%.*s' is not supported"
-                           : "the address of '%.*s' cannot be taken",
-                    HW_STR_ARG(s->name));
+        if (!real->function || !real->function->has_body) {
+            lw_fail(l, "the address of '%.*s' cannot be taken", HW_STR_ARG(s->name));
             return hw_wir_imm(0);
         }
+        if (real->function->is_kernel)
+            return hw_wir_imm(HW_PTX_KERNEL_HANDLE | real->index);
         return lw_nullary(l, HW_W_FUNC_ADDR, HW_T_I64, lw_function_id(real));
     }
     switch (real->space) {

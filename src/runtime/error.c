@@ -13,7 +13,7 @@ static const struct error_text {
     const char *name, *text;
 } error_texts[] = {
 #define ERROR(code, name, text) { code, "cuda" #name, text },
-#include "errors.def"
+#include "cudart_errors.def"
 #undef ERROR
 };
 

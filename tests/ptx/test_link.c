@@ -159,9 +159,18 @@ static void builtins_need_no_definition(void **state)
     fixture *f = *state;
     must_link(f, LINK(f, ".extern .func free(.param .b64 p);"
                          ".entry k() { .param .b64 p; call free, (p); ret; }"));
-    assert_true(hw_ptx_is_builtin(HW_STR("vprintf")));
-    assert_true(hw_ptx_is_builtin(HW_STR("__assertfail")));
-    assert_false(hw_ptx_is_builtin(HW_STR("printf")));
+    uint32_t helper, aux;
+    assert_true(hw_ptx_find_builtin(HW_STR("vprintf"), &helper, &aux));
+    assert_int_equal(helper, HW_H_VPRINTF);
+    assert_true(hw_ptx_find_builtin(HW_STR("__cudaCDP2EventRecord_ptsz"), &helper, &aux));
+    assert_int_equal(helper, HW_H_DEVICE_CALL);
+    assert_int_equal(aux, HW_DC_EVENT_RECORD);
+    assert_true(hw_ptx_find_builtin(HW_STR("cudaLaunchDeviceV2"), &helper, &aux));
+    assert_int_equal(aux, HW_DC_LAUNCH_V2);
+    assert_true(hw_ptx_find_builtin(HW_STR("__cudaCDP2DeviceSynchronize"), &helper, &aux));
+    assert_int_equal(helper, HW_H_COUNT);
+    assert_false(hw_ptx_find_builtin(HW_STR("printf"), &helper, &aux));
+    assert_false(hw_ptx_find_builtin(HW_STR("GetLastError"), &helper, &aux));
 }
 
 static void two_definitions_conflict(void **state)

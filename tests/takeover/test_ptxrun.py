@@ -136,12 +136,11 @@ def main():
         open(f"{dir}/nested.ptx", "w").write(""".version 8.0
 .target sm_75
 .address_size 64
-.visible .entry child() { ret; }
-.visible .entry parent(.param .u64 p) { .reg .b64 %d<3>; ld.param.u64 %d1, [p]; mov.u64 %d2, child;
-    st.global.u64 [%d1], %d2; ret; }
+.extern .func (.param .b32 r) __cudaCDP2DeviceSynchronize();
+.visible .entry parent(.param .u64 p) { .param .b32 r; call (r), __cudaCDP2DeviceSynchronize; ret; }
 """)
         r = run("--entry", "parent", "u64[1]=0", path=f"{dir}/nested.ptx")
-        check("nested", r.returncode != 0 and "device-side launch (dynamic parallelism) of 'child' is not supported" in
+        check("nested", r.returncode != 0 and "a call of '__cudaCDP2DeviceSynchronize' is not supported" in
               r.stderr, r.stdout + r.stderr)
         for what, declared, used in (
                 ("function", ".extern .func absent();", "call absent;"),

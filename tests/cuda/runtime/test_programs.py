@@ -183,6 +183,7 @@ def main():
                     *(["-arch=" + a] for a in ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a",
                                                "sm_100", "sm_120", "sm_121", "compute_100f", "all-major"))):
         check("units " + " ".join(options), options, parts)
+    check("nested", ["-rdc=true"], ["nested.cu"])
     check("narrow", ["-arch=sm_100a"], ["narrow.cu"], run=["--device", "b200"])
     check("streams per-thread", ["--default-stream", "per-thread"], ["streams.cu"])
     check("memory per-thread", ["--default-stream", "per-thread"], ["memory.cu"])

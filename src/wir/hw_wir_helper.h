@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * wir: C helpers that generated code calls for a warp (helper.def), and what their aux says. */
+#ifndef HW_WIR_HELPER_H
+#define HW_WIR_HELPER_H
+
+#include <stdint.h>
+
+typedef enum hw_wir_helper {
+#define HW_HELPER(name, text) HW_H_##name,
+#include "helper.def"
+#undef HW_HELPER
+    HW_H_COUNT
+} hw_wir_helper;
+
+/* aux of helper DEVICE_CALL. */
+typedef enum hw_device_function {
+#define HW_DEVICE_CALL(id, name, operands, result) HW_DC_##id,
+#include "device_call.def"
+#undef HW_DEVICE_CALL
+    HW_DC_COUNT
+} hw_device_function;
+
+/* clang-format off */
+/* aux of helper NARROW: what becomes what, and how. Two values a register, the first in the upper part. WIDEN gives
+ * halves, of UE8M0 (a scale, an exponent alone) bf16. */
+enum {
+    HW_NARROW_FROM_SINGLES, HW_NARROW_FROM_HALVES, HW_NARROW_FROM_BF16, HW_NARROW_WIDEN, HW_NARROW_HOW = 15,
+    HW_NARROW_TYPE_SHIFT = 4, HW_NARROW_E4M3 = 0, HW_NARROW_E5M2, HW_NARROW_E2M3, HW_NARROW_E3M2, HW_NARROW_E2M1,
+    HW_NARROW_UE8M0, HW_NARROW_RELU = 0x100, HW_NARROW_UP = 0x200 /* of scales */, HW_NARROW_FINITE = 0x400
+};
+/* aux of helper MMA, D = A * B + C of an m x k and a k x n matrix: dsts D's registers, srcs A's, B's, C's. Registers hold
+ * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5) or, LINEAR, lane l of R-element fragments
+ * elements l*R .. l*R+R-1 in row order (modulo the matrix's size: wmma's f16 fragments hold it several times). */
+typedef enum hw_mma_type {
+    HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32
+} hw_mma_type;
+enum { HW_MMA_LINEAR = 1, HW_MMA_SATURATE = 2 };
+typedef struct hw_mma { /* a b c d: hw_mma_type; flags: HW_MMA_* */
+    uint8_t m, n, k, a, b, c, d, flags;
+} hw_mma;
+/* clang-format on */
+
+#endif
