@@ -59,6 +59,11 @@ static void fault(hw_frame *f, uint32_t status, uint32_t loc)
     if (status == HW_F_TIMEOUT) /* the code has seen the stop word */
         hw_raise(f, HW_F_TIMEOUT, loc, "the launch did not end within %llu ms and was stopped",
                  (unsigned long long)block_of(f)->x->o.timeout_ms);
+    if (status == HW_F_STACK_OVERFLOW)
+        hw_raise(f, HW_F_STACK_OVERFLOW, loc,
+                 "stack overflow: calls take more than the %llu bytes of a thread's stack "
+                 "(cudaLimitStackSize)",
+                 (unsigned long long)hw_exec_get_limit(block_of(f)->x, HW_EXEC_STACK));
     hw_status s = status > HW_OK && status < HW_STATUS_COUNT ? (hw_status)status : HW_F_TRAP;
     hw_raise(f, s, loc, "%s", "");
 }

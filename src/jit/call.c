@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls: of warp functions that were not inlined, by name or by a lane's value, and of C helpers.
+ * Calls: of warp functions that were neither inlined nor flattened (they do not recurse or wait), by
+ * name or by a lane's value, and of C helpers.
  *
  * A called function is `void f(frame, lanes, io, local_used)`. io is memory: each argument as an
  * array of 32 lanes, then each result. Local memory is a stack: local_used bytes of every lane are
@@ -9,8 +10,6 @@
 #include "ops.h"
 
 #include <stdio.h>
-
-enum { CALL_BYTES = 16 }; /* of a lane's stack that a call costs beside local arrays */
 
 static unsigned value_bytes(unsigned type)
 {
@@ -96,7 +95,7 @@ static hw_lv my_local(hw_gen *g)
 /* Local memory used by us and the call; a fault if the callee's does not fit. */
 static hw_lv local_for(hw_gen *g, const hw_wir_function *callee, uint32_t loc)
 {
-    hw_lv used = b_add(g, my_local(g), hwg_k(g->i64, g->f->local_bytes + CALL_BYTES));
+    hw_lv used = b_add(g, my_local(g), hwg_k(g->i64, g->f->local_bytes + HW_WIR_CALL_BYTES));
     hw_lv need = b_add(g, used, hwg_k(g->i64, callee->local_bytes));
     hw_lv stride = hwg_frame_once(g, offsetof(hw_frame, local_stride), g->i64);
     hw_lb over = hwg_block(g, "overflow"), on = hwg_block(g, "fits");
@@ -146,21 +145,6 @@ WHOLE(call)
     }
 }
 
-static bool matches(const hw_gen *g, const hw_wir_insn *in, const hw_wir_function *f)
-{
-    if (!f->defined || f->is_kernel || f->nparams + 1 != in->nsrc || f->nresults != in->ndst)
-        return false;
-    for (uint32_t i = 0; i < f->nparams; i++)
-        if (in->src[i + 1].kind == HW_V_REG &&
-            g->f->regs.ptr[in->src[i + 1].reg].type != reg_type(f, f->params[i]))
-            return false;
-    for (uint32_t i = 0; i < f->nresults; i++)
-        if (in->dst[i].kind == HW_V_REG &&
-            g->f->regs.ptr[in->dst[i].reg].type != reg_type(f, f->results[i]))
-            return false;
-    return true;
-}
-
 static void merge_results(hw_gen *g, const hw_wir_insn *in, uint32_t index, hw_lv p, hw_lv *slots,
                           hw_lv lanes)
 {
@@ -200,7 +184,7 @@ WHOLE(calli)
     hw_lv lanes = b_and(g, hwg_vec_mask(g, same), left);
     hw_lv sw = LLVMBuildSwitch(g->b, to, bad, (unsigned)g->m->functions.len);
     for (uint32_t i = 1; i < g->m->functions.len; i++) {
-        if (!matches(g, in, &g->m->functions.ptr[i]))
+        if (!hw_wir_can_call(g->f, in, &g->m->functions.ptr[i]))
             continue;
         hw_lb one = hwg_block(g, "one");
         LLVMAddCase(sw, hwg_k(g->i64, i + 1), one);
@@ -295,7 +279,9 @@ static uint32_t deepest_call(depth *d, uint32_t f)
                 continue;
             for (uint32_t t = any ? 1 : (uint32_t)in->imm;
                  t < (any ? d->m->functions.len : in->imm + 1); t++) {
-                uint32_t n = stack_of(d, t) + CALL_BYTES;
+                if (any && !hw_wir_can_call(fn, in, &d->m->functions.ptr[t]))
+                    continue;
+                uint32_t n = stack_of(d, t) + HW_WIR_CALL_BYTES;
                 most = n > most ? n : most;
             }
         }
@@ -321,6 +307,8 @@ void hwg_stack_needs(hw_gen *g)
     depth d = { .m = g->m,
                 .state = HW_NEW_N(g->arena, uint8_t, g->m->functions.len),
                 .bytes = HW_NEW_N(g->arena, uint32_t, g->m->functions.len) };
-    g->info->local_bytes = stack_of(&d, 0);
-    g->info->recursive = d.recursive;
+    uint32_t calls = stack_of(&d, 0), frames = g->m->functions.ptr[0].local_bytes;
+    frames += g->m->stack_bytes;
+    g->info->local_bytes = calls > frames ? calls : frames;
+    g->info->recursive = d.recursive || g->m->deep_stack;
 }

@@ -86,6 +86,11 @@ static hw_lv gridid(hw_gen *g)
     return hwg_frame_once(g, offsetof(hw_frame, gridid), g->i64);
 }
 
+static hw_lv local_bytes(hw_gen *g)
+{
+    return hwg_frame_once(g, offsetof(hw_frame, local_stride), g->i64);
+}
+
 static hw_lv zero(hw_gen *g)
 {
     return hwg_k(g->i32, 0);
@@ -105,6 +110,7 @@ static sreg_fn *const scalars[HW_SR_COUNT] = {
     [HW_SR_LANEID] = zero,       [HW_SR_WARPID] = warpid,     [HW_SR_NWARPID] = nwarpid,
     [HW_SR_SMID] = smid,         [HW_SR_NSMID] = nsmid,       [HW_SR_GRIDID] = gridid,
     [HW_SR_DYNAMIC_SMEM_SIZE] = dynamic_smem, [HW_SR_TOTAL_SMEM_SIZE] = total_smem,
+    [HW_SR_LOCAL_BYTES] = local_bytes,
     [HW_SR_ENVREG1] = envreg1,   [HW_SR_ENVREG2] = envreg2,
     [HW_SR_CLUSTER_CTAID_X] = zero, [HW_SR_CLUSTER_NCTAID_X] = one,
 };

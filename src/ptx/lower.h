@@ -154,6 +154,9 @@ void w_st(lw *l);
 void w_atom(lw *l);
 void w_fence(lw *l);
 void w_prefetch(lw *l);
+void w_alloca(lw *l);
+void w_stacksave(lw *l);
+void w_stackrestore(lw *l);
 void w_cp_async(lw *l);
 
 /* ---- lower_warp.c ---- */

@@ -183,6 +183,44 @@ void lw_return(lw *l)
         move_params(l, l->f->results, l->f->nresults, HW_W_LOAD);
 }
 
+/* ---- stack memory taken at run time (ISA 9.7.17) ---- */
+
+/* Addresses are of 64 bits here; 32-bit ones of local memory would not hold them. */
+static bool wide_addresses(lw *l)
+{
+    if (l->t[0] == HW_T_I64)
+        return true;
+    lw_fail(l, "a stack address of 32 bits is not supported");
+    return false;
+}
+
+static void stack_address(lw *l, hw_wir_op op, uint32_t nsrc, hw_wir_val size, uint64_t align)
+{
+    if (!wide_addresses(l))
+        return;
+    hw_wir_val at = lw_temp(l, HW_T_I64);
+    hw_wir_insn *i = hw_wir_emit(&l->b, op, HW_T_I64, 1, &at, nsrc, &size);
+    i->imm = align;
+    lw_effect(l, i);
+    lw_result(l, at);
+}
+
+void w_alloca(lw *l)
+{
+    stack_address(l, HW_W_ALLOCA, 1, lw_source(l, 0), l->i->nops > 2 ? l->i->ops[2].bits : 8);
+}
+
+void w_stacksave(lw *l)
+{
+    stack_address(l, HW_W_STACKSAVE, 0, HW_WIR_NONE, 0);
+}
+
+void w_stackrestore(lw *l)
+{
+    hw_wir_val to = wide_addresses(l) ? lw_source(l, 0) : hw_wir_imm(0);
+    lw_effect(l, hw_wir_emit(&l->b, HW_W_STACKRESTORE, HW_T_I64, 0, NULL, 1, &to));
+}
+
 /* ---- calls ---- */
 
 typedef struct call {

@@ -118,51 +118,6 @@ bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
     return spins_suspend && waits && loops;
 }
 
-static void push_callees(const analysis *n, const hw_wir_function *f, bool *seen, uint32_t *stack,
-                         uint32_t *depth)
-{
-    for (size_t b = 0; b < f->blocks.len; b++)
-        for (size_t k = 0; k < f->blocks.ptr[b].insns.len; k++) {
-            const hw_wir_insn *i = &f->blocks.ptr[b].insns.ptr[k];
-            bool names = i->op == HW_W_CALL || i->op == HW_W_FUNC_ADDR;
-            if (!names || i->imm >= n->m->functions.len || seen[i->imm])
-                continue;
-            seen[i->imm] = true;
-            stack[(*depth)++] = (uint32_t)i->imm;
-        }
-}
-
-static bool calls(const analysis *n)
-{
-    for (uint32_t k = 0; k < n->ninsns; k++)
-        if (n->insns[k]->op == HW_W_CALL || n->insns[k]->op == HW_W_CALLI)
-            return true;
-    return false;
-}
-
-/* Whatever a call may reach: functions named by calls here and there; and, since an indirect call
- * may go to any function whose address is taken anywhere, those of the whole module. */
-static bool callees_suspend(const analysis *n)
-{
-    if (!calls(n))
-        return false;
-    bool *seen = HW_NEW_N(n->scratch, bool, n->m->functions.len + 1);
-    uint32_t *stack = HW_NEW_N(n->scratch, uint32_t, n->m->functions.len + 1), depth = 0;
-    push_callees(n, n->f, seen, stack, &depth);
-    for (size_t k = 0; k < n->m->functions.len && n->m->uses_indirect_calls; k++)
-        if (!seen[k] && !n->m->functions.ptr[k].is_kernel) {
-            seen[k] = true;
-            stack[depth++] = (uint32_t)k;
-        }
-    while (depth) {
-        const hw_wir_function *f = &n->m->functions.ptr[stack[--depth]];
-        if (hw_wir_may_suspend(f, n->v->cooperative))
-            return true;
-        push_callees(n, f, seen, stack, &depth);
-    }
-    return false;
-}
-
 /* ---- divergence ---- */
 
 bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn *i)
@@ -247,7 +202,6 @@ const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint3
     hw_wir_find_ranges(&n);
     find_divergence(&n);
     find_modes(&n);
-    n.out->calls_suspend = callees_suspend(&n);
     hw_arena_free(n.scratch);
     return n.out;
 }

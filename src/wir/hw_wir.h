@@ -115,13 +115,12 @@ enum {
                                release, mmio) */
     HW_I_ACQUIRE = 1 << 5,
     HW_I_RELEASE = 1 << 6,
-    HW_I_READONLY =
-        1
-        << 7, /* ld.global.nc, ldu, ld.const, ld.param: no store of this launch changes the value */
+    /* ld.global.nc, ldu, ld.const, ld.param: no store of this launch changes the value */
+    HW_I_READONLY = 1 << 7,
     HW_I_XORSIGN = 1 << 8, /* FMIN/FMAX .xorsign */
     HW_I_MINMAX_ABS = 1 << 9,
     HW_I_NAN_MIN =
-        1 << 10, /* F2I: NaN gives the smallest / 0x80.. value, as PTX says for 64-bit results */
+        1 << 10, /* F2I: NaN gives the smallest value, 0x80.., as PTX has 64-bit results */
     HW_I_NEG_GUARD = 1 << 11, /* the guard is negated: @!p */
     HW_I_SPIN = 1 << 12,      /* set by the spin analysis */
     HW_I_NOFTZ_MEM = 1 << 13, /* atomics: FADD keeps denormals */
@@ -131,8 +130,7 @@ enum {
 typedef struct hw_wir_val {
     enum { HW_V_NONE, HW_V_REG, HW_V_IMM } kind;
     uint32_t reg;
-    uint64_t
-        imm; /* bits, zero-extended; F32 as its 32 bits, I1 as 0/1. I128: zero-extended 64 bits */
+    uint64_t imm; /* bits, zero-extended; F32 as its 32 bits, I1 as 0/1 */
 } hw_wir_val;
 
 #define HW_WIR_NONE ((hw_wir_val){ HW_V_NONE, 0, 0 })
@@ -210,6 +208,8 @@ typedef struct hw_wir_module {
     uint32_t param_bytes;
     uint32_t reqntid[3]; /* 0: not said */
     bool uses_indirect_calls;
+    uint32_t stack_bytes; /* by hw_wir_prepare: a lane's local memory for calls made jumps */
+    bool deep_stack;      /* ... and more, as far as there is: they recurse or take stack memory */
 } hw_wir_module;
 
 /* The register type that operand k must have; HW_T_NONE where there is no rule (calls, helpers) or
@@ -265,8 +265,8 @@ hw_status hw_wir_parse(hw_arena *a, hw_str text, const char *origin, hw_wir_modu
  * whose callee may suspend (barrier, yield, spin loop), is small or has one caller; end lanes at the
  * branch that leads to an exit; one latch a loop; split critical edges; entry without predecessors;
  * a suspending instruction is followed by BR only. Functions no longer reached become undefined.
- * Calls that suspend and could not be inlined (recursion, function pointers) are reported by
- * hw_wir_analysis.calls_suspend. */
+ * Calls of functions that recurse, suspend or end threads and could not be inlined become jumps
+ * inside the kernel, with a stack a lane (flatten.c). */
 hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d);
 /* Cheap clean-up that keeps compile time down: copy propagation, dead code, constant folding of
  * integer ops, common subexpressions within a block. Optional for jit. */

@@ -82,7 +82,6 @@ typedef struct hw_wir_analysis {
     bool any_order;   /* the divergence results hold for any choice of the next block: lanes may be
                        parked at a block's start while others run (independent, and spins_divergent or
                        waits_apart) */
-    bool calls_suspend; /* a callee that was not inlined may suspend: fibers needed */
     bool has_f64, has_ftz_f32, has_noftz_f32; /* to choose MXCSR */
     uint32_t max_live; /* registers live at once, in 32-bit units: an estimate of a real register
                           count */
@@ -99,6 +98,10 @@ const hw_wir_analysis *hw_wir_analyse(hw_arena *a, const hw_wir_module *m, uint3
 /* Can a barrier or warp barrier be come to by some lanes of a warp without the others, or with other
  * operands? */
 bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn *i);
+
+enum { HW_WIR_CALL_BYTES = 16 }; /* of a lane's stack that a call costs beside local arrays */
+/* Could CALLI i of a function be a call of f: do the types of what is passed agree? */
+bool hw_wir_can_call(const hw_wir_function *caller, const hw_wir_insn *i, const hw_wir_function *f);
 
 static inline bool hw_bit(const uint64_t *set, uint32_t i)
 {

@@ -59,6 +59,7 @@ const char *const hw_wir_signature[HW_W_COUNT] = {
     [HW_W_LG2_APPROX] = "t=t", [HW_W_TANH_APPROX] = "t=t",
     [HW_W_SREG] = "t=",        [HW_W_CLOCK] = "t=",
     [HW_W_PARAM_ADDR] = "6=",  [HW_W_SYMBOL] = "6=",      [HW_W_FUNC_ADDR] = "6=",
+    [HW_W_ALLOCA] = "6=6",     [HW_W_STACKSAVE] = "6=",   [HW_W_STACKRESTORE] = "=6",
     [HW_W_LOCAL_ADDR] = "6=",  [HW_W_SHARED_BASE] = "6=", [HW_W_ISSPACE] = "1=6",
     [HW_W_LOAD] = "t*=a",      [HW_W_STORE] = "=at*",     [HW_W_ATOM] = "t=at*", [HW_W_RED] = "=at*",
     [HW_W_FENCE] = "=",        [HW_W_PREFETCH] = "=a",    [HW_W_COPY] = "=aa3",

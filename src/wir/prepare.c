@@ -3,8 +3,8 @@
  *
  * Per function, callees first: calls inlined; then graph.c's clean-up (lanes that go straight to an
  * exit end at the branch, so that they wait nowhere; one latch a loop; no critical edges; the entry
- * without predecessors; suspending instructions last in their block). Functions that nothing calls
- * any more lose their bodies. */
+ * without predecessors; suspending instructions last in their block). Then flatten.c. Functions that
+ * nothing calls any more lose their bodies. */
 #include "prepare.h"
 
 enum {
@@ -330,6 +330,7 @@ hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d)
     for (uint32_t k = 0; k < m->functions.len; k++)
         if (p.state[k] == NEW)
             prepare_function(&p, k);
+    hw_wir_flatten_calls(m);
     drop_unreached(&p);
     hw_arena_free(p.scratch);
     return HW_OK;

@@ -13,4 +13,7 @@ bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend);
 void hw_wir_remove_unreachable(hw_wir_function *f);
 void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f);
 
+/* flatten.c: calls that inlining leaves, made jumps where they cannot stay calls. */
+void hw_wir_flatten_calls(hw_wir_module *m);
+
 #endif

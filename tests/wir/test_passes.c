@@ -113,12 +113,10 @@ static void calls_that_suspend_are_inlined(void **state)
                                     ".6:\n  br .1\n.7:\n  br .2\n");
     assert_int_equal(m->functions.ptr[0].local_bytes, 48);
     assert_false(m->functions.ptr[1].defined);
-    hw_variant v = { .block = { 32, 1, 1 } };
-    assert_false(hw_wir_analyse(a, m, 0, &v)->calls_suspend);
     hw_arena_free(a);
 }
 
-static void recursion_that_suspends_is_reported(void **state)
+static void recursion_that_suspends_becomes_jumps(void **state)
 {
     (void)state;
     hw_arena *a = hw_arena_new();
@@ -126,9 +124,18 @@ static void recursion_that_suspends_is_reported(void **state)
                                 "func @f {\nreg i1 %p\ns:\n barrier 0, _\n cbr %p, t, u\n"
                                 "t:\n call @f\n br u\nu:\n ret\n}\n");
     assert_int_equal(hw_wir_prepare(m, NULL), HW_OK);
-    assert_true(m->functions.ptr[1].defined);
-    hw_variant v = { .block = { 32, 1, 1 } };
-    assert_true(hw_wir_analyse(a, m, 0, &v)->calls_suspend);
+    assert_false(m->functions.ptr[1].defined);
+    assert_true(m->deep_stack);
+    assert_int_equal(m->stack_bytes, 16 + 16); /* a header, and @p kept, in 16-byte steps */
+    assert_int_equal(hw_wir_verify(m, NULL), HW_OK);
+    for (size_t b = 0; b < m->functions.ptr[0].blocks.len; b++) {
+        const hw_wir_block *w = &m->functions.ptr[0].blocks.ptr[b];
+        for (size_t k = 0; k < w->insns.len; k++) {
+            assert_int_not_equal(w->insns.ptr[k].op, HW_W_CALL);
+            if (w->insns.ptr[k].op == HW_W_BRX) /* back to the kernel, or to itself */
+                assert_int_equal(w->ntargets, 2);
+        }
+    }
     hw_arena_free(a);
 }
 
@@ -179,7 +186,7 @@ int main(void)
         cmocka_unit_test(the_entry_has_no_predecessors),
         cmocka_unit_test(unreachable_blocks_go_and_branches_are_threaded),
         cmocka_unit_test(calls_that_suspend_are_inlined),
-        cmocka_unit_test(recursion_that_suspends_is_reported),
+        cmocka_unit_test(recursion_that_suspends_becomes_jumps),
         cmocka_unit_test(constants_copies_and_equal_expressions),
         cmocka_unit_test(values_of_the_turn_before_stay),
         cmocka_unit_test(registers_written_twice_or_under_guard_stay),
