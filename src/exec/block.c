@@ -144,14 +144,14 @@ static void to_slow_variant(hw_block *b, uint32_t w)
 }
 
 /* Its spinning warps are to leave for the slow variant, where lanes need not wait for each other. */
-void hw_block_give_up(hw_block *b)
+void hw_block_give_up(hw_block *b, bool single)
 {
     if (!b->run->variant.lockstep_first)
         return;
     for (uint64_t m = b->runnable; m; m &= m - 1) {
         uint32_t w = (uint32_t)__builtin_ctzll(m);
         if (b->code[w] == b->began->run)
-            b->frames[w].give_up = 1;
+            b->frames[w].give_up = single ? 2 : 1;
     }
 }
 

@@ -170,7 +170,7 @@ hw_status hw_block_widen(hw_block *b, uint32_t save_bytes);
 
 /* ---- block.c ---- */
 typedef enum { HW_BLOCK_ENDED, HW_BLOCK_STALLED, HW_BLOCK_ABANDONED } hw_outcome;
-void hw_block_give_up(hw_block *b);
+void hw_block_give_up(hw_block *b, bool single); /* single: even where only one lane spins */
 hw_outcome hw_block_run(hw_block *b);
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
 hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id); /* or a fault */

@@ -17,6 +17,8 @@ static const uint64_t PATIENCE_NS = 1000 * 1000;
 /* A lane may be waiting for another of its warp when its block stalled this long: with other workers that may still
  * bring what it waits for, and without. */
 static const uint64_t GIVE_UP_NS = UINT64_C(20) * 1000 * 1000, ALONE_NS = 500 * 1000;
+/* One lane that spins usually waits for other blocks, and leaving for slow code costs. */
+static const uint64_t SINGLE_NS = UINT64_C(500) * 1000 * 1000;
 /* How long blocks below a faulty one may go on. */
 static const uint64_t GRACE_NS = UINT64_C(200) * 1000 * 1000;
 
@@ -142,11 +144,19 @@ static bool has_room(const hw_worker *k)
 }
 
 /* Waited too long: warps that spin go on in code where lanes need not wait for each other. */
-static void give_up(hw_worker *k)
+static void give_up(hw_worker *k, bool single)
 {
     for (uint32_t i = 0; i < k->nblocks; i++)
         if (k->blocks[i]->busy)
-            hw_block_give_up(k->blocks[i]);
+            hw_block_give_up(k->blocks[i], single);
+}
+
+static void give_up_after(hw_worker *k, uint64_t stalled)
+{
+    hw_run *r = k->run;
+    bool alone = stalled > ALONE_NS && atomic_load(&r->active) == 1;
+    if (stalled > GIVE_UP_NS || alone || atomic_load(&r->slow))
+        give_up(k, stalled > SINGLE_NS || alone);
 }
 
 /* After each round of all open blocks: first others' turn, later a little sleep. */
@@ -167,9 +177,7 @@ static hw_block *when_stalled(hw_worker *k)
     if (k->stalls++ == 0)
         k->stalled_since_ns = now;
     uint64_t stalled = now - k->stalled_since_ns;
-    if (stalled > GIVE_UP_NS || (stalled > ALONE_NS && atomic_load(&r->active) == 1) ||
-        atomic_load(&r->slow))
-        give_up(k);
+    give_up_after(k, stalled);
     if (fault_ns && now - fault_ns > GRACE_NS)
         hw_run_stop(r, 0);
     if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {

@@ -520,16 +520,17 @@ WHOLE(yield)
 
 enum { SPINS_A_TURN = 64, SPINS_TO_LIVELOCK = 1 << 18 };
 
-static bool spins_here(const hw_gen *g)
+/* The spin loop that the block goes back to; UINT32_MAX: none. */
+static uint32_t spins_here(const hw_gen *g)
 {
     const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     for (uint32_t i = 0; i < w->ntargets; i++) {
         uint32_t t = w->targets[i];
         bool spins = g->an->spin_loop[t] || (g->fast && g->fast->spin_loop[t]);
         if (g->an->position[t] <= g->an->position[g->block] && spins)
-            return true;
+            return t;
     }
-    return false;
+    return UINT32_MAX;
 }
 
 /* On a device whose warps go in lock-step: the same lanes spin, others wait for them at the exit,
@@ -547,14 +548,15 @@ static void diagnose_livelock(hw_gen *g, hw_lv spins, uint32_t loc)
 }
 
 /* The bet may be lost: go on in the slow variant, whose lanes run independently. */
-static void give_up(hw_gen *g)
+static void give_up(hw_gen *g, uint32_t loop)
 {
     hw_gen_point *p =
         new_point(g, g->an->first_insn[g->block] + g->index + 1, g->index, HW_WARP_DEOPT);
     p->canonical = true;
     hw_lb out = hwg_block(g, "give_up"), on = hwg_block(g, "on");
     hw_lv asked = hwg_frame(g, offsetof(hw_frame, give_up), g->i32);
-    hwg_unlikely(g, b_icmp(g, LLVMIntNE, asked, hwg_k(g->i32, 0)), out, on);
+    hw_lv least = hwg_k(g->i32, g->an->one_lane_spins[loop]);
+    hwg_unlikely(g, b_icmp(g, LLVMIntUGT, asked, least), out, on);
     hwg_at(g, out);
     leave(g, p);
     hwg_at(g, on);
@@ -562,7 +564,8 @@ static void give_up(hw_gen *g)
 
 void hwg_spin(hw_gen *g, const hw_wir_insn *in)
 {
-    if (!spins_here(g) || !g->f->is_kernel)
+    uint32_t loop = spins_here(g);
+    if (loop == UINT32_MAX || !g->f->is_kernel)
         return;
     g->info->spins = true;
     if (g->rotate)
@@ -578,7 +581,7 @@ void hwg_spin(hw_gen *g, const hw_wir_insn *in)
     hwg_unlikely(g, b_icmp(g, LLVMIntEQ, turn, hwg_k(g->i32, 0)), rest, on);
     hwg_at(g, rest);
     if (g->v->lockstep_first && g->an->spins_divergent)
-        give_up(g);
+        give_up(g, loop);
     else if (!g->v->independent && g->an->spins_divergent)
         diagnose_livelock(g, spins, in->loc);
     hw_gen_point *p = point(g, HW_WARP_YIELD, true);

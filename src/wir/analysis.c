@@ -162,6 +162,7 @@ static void find_divergence(analysis *n)
     o->divergent_branch = HW_NEW_N(n->arena, bool, n->nblocks);
     o->divergent = HW_NEW_N(n->arena, bool, n->nblocks);
     o->spin_loop = HW_NEW_N(n->arena, bool, n->nblocks);
+    o->one_lane_spins = HW_NEW_N(n->arena, bool, n->nblocks);
     o->blend = HW_NEW_N(n->arena, bool, n->ninsns + 1);
     hw_wir_start_shapes(n);
     iterate(n);

@@ -76,6 +76,8 @@ typedef struct hw_wir_analysis {
                          shape holds only if S + c (+ d*R) does not wrap; jit must test it */
     bool spins;       /* a loop waits for memory another lane, warp or block writes */
     bool *spin_loop;  /* per block: it is the header of such a loop */
+    bool *one_lane_spins; /* per block: ... that one lane of a warp runs: it most likely waits for
+                             other warps (for the block or grid), rarely for the rest of its own */
     bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */
     bool waits_apart; /* lanes of one warp can come to a barrier or warp barrier at different times,
                              or to different ones: hw_wir_may_part of some instruction */

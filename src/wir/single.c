@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Blocks that at most one lane of a warp ever runs: those behind `if (threadIdx.x == 0)` and the
- * like. Their branches cannot part lanes, whatever they test; so the one thread that waits at a
- * grid barrier does not make a kernel need independent lanes. */
+ * like. Their branches cannot part lanes, whatever they test. */
 #include "analysis.h"
 
 enum { MOST_DEPTH = 4 }; /* of AND, OR, NOT between a test and its branch */

@@ -251,7 +251,8 @@ static void examine(spinner *s, const loop *l)
     /* A loop that lanes leave together may still wait for lanes that are elsewhere, if only some of the
      * warp's run it. Devices in lock-step hang there too, but what other warps bring looks alike. */
     const hw_variant *v = s->n->v;
-    bool some_lanes = s->n->out->divergent[l->header] && !s->n->single[l->header];
+    bool some_lanes = s->n->out->divergent[l->header];
+    s->n->out->one_lane_spins[l->header] = s->n->single[l->header];
     bool apart = s->divergent || ((v->independent || v->lockstep_first) && some_lanes);
     /* A loop with a block-wide barrier keeps its lanes together anyway. */
     s->n->out->spins_divergent |= apart && !s->has_barrier;
