@@ -356,11 +356,12 @@ static void trap_if(flattener *x, hw_wir_val p, hw_status why)
     x->b.block = on;
 }
 
+/* ... and of the header that a call from it would write. */
 static hw_wir_val end_of_frame(flattener *x)
 {
     if (x->x == 0)
-        return hw_wir_imm(x->base);
-    uint64_t bytes = frame_bytes(x, x->x) + x->save[x->x];
+        return hw_wir_imm(x->base + HEADER);
+    uint64_t bytes = frame_bytes(x, x->x) + x->save[x->x] + HEADER;
     return hw_wir_op2(&x->b, HW_W_ADD, HW_T_I64, hw_wir_reg(x->sp), hw_wir_imm(bytes));
 }
 
@@ -530,16 +531,17 @@ static void give_back(flattener *x, const hw_wir_insn *i, const hw_wir_block *w)
 static void take(flattener *x, const hw_wir_insn *i)
 {
     uint64_t align = i->imm > 16 ? i->imm : 16;
-    hw_wir_val top = hw_wir_reg(x->top), bytes = moved(x, i->src[0]);
-    hw_wir_val more = hw_wir_cmp(&x->b, HW_W_ICMP, HW_C_GT_U, HW_T_I64, bytes, top);
-    hw_wir_val to =
-        hw_wir_op2(&x->b, HW_W_AND, HW_T_I64, hw_wir_op2(&x->b, HW_W_SUB, HW_T_I64, top, bytes),
-                   hw_wir_imm(~(align - 1)));
-    hw_wir_val below = hw_wir_cmp(&x->b, HW_W_ICMP, HW_C_LT_U, HW_T_I64, to, end_of_frame(x));
-    trap_if(x, hw_wir_op2(&x->b, HW_W_OR, HW_T_I1, more, below), HW_F_STACK_OVERFLOW);
-    hw_wir_mov(&x->b, HW_T_I64, top, to);
-    hw_wir_emit(&x->b, HW_W_ADD, HW_T_I64, 1, (hw_wir_val[]){ moved(x, i->dst[0]) }, 2,
-                (hw_wir_val[]){ lane_local(x, 0), top });
+    hw_wir_builder *b = &x->b;
+    hw_wir_val top = hw_wir_reg(x->top), bytes = moved(x, i->src[0]), base = lane_local(x, 0);
+    hw_wir_val end = hw_wir_op2(b, HW_W_ADD, HW_T_I64, base, top);
+    hw_wir_val at = hw_wir_op2(b, HW_W_AND, HW_T_I64, hw_wir_op2(b, HW_W_SUB, HW_T_I64, end, bytes),
+                               hw_wir_imm(~(align - 1)));
+    hw_wir_val to = hw_wir_op2(b, HW_W_SUB, HW_T_I64, at, base);
+    hw_wir_val above = hw_wir_cmp(b, HW_W_ICMP, HW_C_GT_U, HW_T_I64, to, top); /* it wrapped */
+    hw_wir_val below = hw_wir_cmp(b, HW_W_ICMP, HW_C_LT_U, HW_T_I64, to, end_of_frame(x));
+    trap_if(x, hw_wir_op2(b, HW_W_OR, HW_T_I1, above, below), HW_F_STACK_OVERFLOW);
+    hw_wir_mov(b, HW_T_I64, top, to);
+    hw_wir_mov(b, HW_T_I64, moved(x, i->dst[0]), at);
 }
 
 static void stack_op(flattener *x, const hw_wir_insn *i)
@@ -643,7 +645,7 @@ static void find_room(flattener *x)
     hw_wir_function *kernel = &x->m->functions.ptr[0];
     kernel->local_bytes = round_up(kernel->local_bytes);
     x->base = kernel->local_bytes + round_up(calls);
-    x->m->stack_bytes = round_up(calls) + need(x, 0, known, true);
+    x->m->stack_bytes = round_up(calls) + need(x, 0, known, true) + HEADER;
     x->m->deep_stack = x->deep;
 }
 
