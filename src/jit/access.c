@@ -267,7 +267,7 @@ static hw_lv pieces(hw_gen *g, const hw_gen_group *q)
 hw_lv hwg_scratch(hw_gen *g)
 {
     if (!g->scratch)
-        g->scratch = hwg_alloca_raw(g, LLVMArrayType2(g->i64, 2 * GEN_LANES), 64, "scratch");
+        g->scratch = hwg_alloca_raw(g, LLVMArrayType2(g->i64, 3 * GEN_LANES), 64, "scratch");
     return g->scratch;
 }
 
@@ -370,11 +370,21 @@ static hw_lv wide(hw_gen *g, hw_lv x)
     return x && hwg_elem(x) == g->i32 ? b_sext(g, x, g->i64) : x;
 }
 
+/* Programs pack a flag with a value and count on the pair to travel as one, which devices do for
+ * up to 16 aligned bytes: for volatile and ordered accesses, and those past the L1, it is so here. */
+static bool is_pair(const hw_wir_insn *in, const hw_access *a)
+{
+    return (a->bytes == 8 || a->bytes == 16) && (in->op == HW_W_LOAD || in->op == HW_W_STORE) &&
+           in->flags & (HW_I_VOLATILE | HW_I_ACQUIRE | HW_I_RELEASE | HW_I_L2);
+}
+
 static void layout(hw_gen *g, hw_access *a, unsigned reg_bytes, unsigned count)
 {
     a->bytes = reg_bytes * count;
     a->unit = reg_bytes > 8 ? 8 : reg_bytes;
-    if ((reg_bytes < 4 && count > 1) ||
+    bool pair = is_pair(a->in, a);
+    a->whole = pair && a->bytes == 16;
+    if (pair || (reg_bytes < 4 && count > 1) ||
         (reg_bytes == 4 && count == 2 && a->addr.kind == HW_SHAPE_VARYING))
         a->unit = a->bytes < 8 ? a->bytes : 8;
     a->units = a->bytes / a->unit;

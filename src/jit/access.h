@@ -18,6 +18,7 @@ typedef struct hw_access {
     unsigned bytes;     /* of the whole access of a lane */
     unsigned unit;      /* bytes of a unit: 1, 2, 4, 8 */
     unsigned units;     /* of a lane's access */
+    bool whole;         /* a lane's 16 bytes are read and written as one, never in parts */
     hw_lt elem;         /* unit's integer type */
     hw_gen_index index; /* of a varying address: base + 32-bit index * scale, if known */
     bool indexed;
@@ -33,6 +34,9 @@ bool hwg_all_execute(hw_gen *g); /* is exec the constant of all lanes */
 hw_lv hwg_address_vector(hw_gen *g, const hw_access *a);
 /* bundle.c: every lane's four words from its address on; those so many bytes ahead will be wanted */
 void hwg_load_quads(hw_gen *g, const hw_access *a, int64_t ahead, hw_lv *words);
+/* whole.c: 16 bytes of one lane, or of each that executes, as two units of 8 */
+void hwg_load_whole(hw_gen *g, const hw_access *a, hw_lv *units);
+void hwg_store_whole(hw_gen *g, const hw_access *a, const hw_lv *units);
 /* Into the second-level cache. */
 void hwg_prefetch(hw_gen *g, hw_lv p);
 /* ahead.c: the 32 lanes one after the other; what the load will want some turns of the loop on */

@@ -54,6 +54,14 @@ static hw_lv lane_pointer(hw_gen *g, const hw_access *a, unsigned l, int64_t byt
     return hwg_pointer(g, a, lane_address(g, a, l), at(a->addr.c, l) + bytes);
 }
 
+static bool all_step(const run *r, unsigned n, unsigned most)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (r[i].same && r[i].n > most)
+            return false;
+    return n > 0;
+}
+
 /* ---- masks ---- */
 
 static hw_lv exec_bits(hw_gen *g, unsigned first, unsigned n, unsigned each)
@@ -127,6 +135,10 @@ static void ordered(hw_gen *g, const hw_wir_insn *in, unsigned flag)
 
 static void load_uniform(hw_gen *g, const hw_access *a, units *out)
 {
+    if (a->whole) {
+        hwg_load_whole(g, a, out->u);
+        return;
+    }
     for (unsigned k = 0; k < a->units; k++) {
         hw_lv p = hwg_pointer(g, a, a->addr.s, (int64_t)k * a->unit);
         out->u[k] = hwg_load(g, a->elem, p, a->unit);
@@ -278,6 +290,10 @@ static bool by_index(hw_gen *g, const hw_access *a)
 
 static void gather(hw_gen *g, const hw_access *a, units *out)
 {
+    if (a->whole) {
+        hwg_load_whole(g, a, out->u);
+        return;
+    }
     if (a->unit == 4 && a->units == 4 && !g->lean) {
         hwg_load_quads(g, a, 0, out->u);
         return;
@@ -385,6 +401,8 @@ WHOLE(load)
     bool uniform = a.addr.kind == HW_SHAPE_UNIFORM;
     ordered(g, in, HW_I_VOLATILE | HW_I_ACQUIRE);
     unsigned n = a.addr.kind == HW_SHAPE_AFFINE && !by_index(g, &a) ? find_runs(&a, r) : 0;
+    if (a.whole && !all_step(r, n, 0))
+        n = 0;
     if (uniform)
         load_uniform(g, &a, &u);
     else if (n)
@@ -454,6 +472,10 @@ static void scatter_index(hw_gen *g, hw_lv base, hw_lv index, unsigned scale, hw
 
 static void scatter(hw_gen *g, const hw_access *a, const units *u)
 {
+    if (a->whole) {
+        hwg_store_whole(g, a, u->u);
+        return;
+    }
     hw_lv base = NULL, index = NULL;
     unsigned scale = 0;
     int64_t bias = 0;
@@ -496,11 +518,13 @@ static void store_uniform(hw_gen *g, const hw_access *a, const hw_lanes *values,
         one[i] = LLVMBuildExtractElement(g->b, regs[i], last, "");
     }
     units_of(g, a, one, &u);
-    for (unsigned k = 0; k < a->units; k++) {
+    for (unsigned k = 0; k < a->units && !a->whole; k++) {
         hw_lv s = hwg_store(g, u.u[k], hwg_pointer(g, a, a->addr.s, (int64_t)k * a->unit), a->unit);
         if (a->in->flags & HW_I_VOLATILE)
             LLVMSetVolatile(s, true);
     }
+    if (a->whole)
+        hwg_store_whole(g, a, u.u);
 }
 
 static hw_lv interleave(hw_gen *g, const units *u, unsigned each, unsigned first, unsigned n)
@@ -528,14 +552,6 @@ static hw_lv interleave(hw_gen *g, const units *u, unsigned each, unsigned first
     for (unsigned i = 0; i < n * each; i++)
         idx[i] = (int)(i % each * GEN_LANES + first + i / each);
     return hwg_shuffle(g, x, NULL, idx, n * each);
-}
-
-static bool all_step(const run *r, unsigned n)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (r[i].same && r[i].n > 1)
-            return false;
-    return n > 0;
 }
 
 static void store_runs(hw_gen *g, const hw_access *a, const run *r, unsigned n, const units *u)
@@ -567,7 +583,7 @@ WHOLE(store)
     }
     units_of(g, &a, regs, &u);
     unsigned n = a.addr.kind == HW_SHAPE_AFFINE && !by_index(g, &a) ? find_runs(&a, r) : 0;
-    if (all_step(r, n))
+    if (all_step(r, n, 1))
         store_runs(g, &a, r, n, &u);
     else
         scatter(g, &a, &u);
