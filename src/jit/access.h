@@ -39,8 +39,8 @@ void hwg_load_whole(hw_gen *g, const hw_access *a, hw_lv *units);
 void hwg_store_whole(hw_gen *g, const hw_access *a, const hw_lv *units);
 /* Into the second-level cache. */
 void hwg_prefetch(hw_gen *g, hw_lv p);
-/* ahead.c: the 32 lanes one after the other; what the load will want some turns of the loop on */
-void hwg_fetch_ahead(hw_gen *g, const hw_access *a);
+/* ahead.c: a load of bytes from address + offset on; what it will want some turns of the loop on */
+void hwg_fetch_ahead(hw_gen *g, const hw_access *a, hw_lv address, int64_t offset, unsigned bytes);
 /* bound.c: every lane's offset into shared memory surely is inside and a multiple of align */
 bool hwg_surely_inside(hw_gen *g, hw_wir_val address, int64_t hi, unsigned align);
 bool hwg_is_read(hw_gen *g, uint32_t reg); /* by some instruction */

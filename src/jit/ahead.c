@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prefetching for loops that walk through memory in long steps: threads of a grid striding over an
- * array. The host's prefetchers follow short steps, not those from page to page. What is fetched is
- * guessed from how far the address came since the load ran last.
+ * array. The host's prefetchers follow short steps, not those from page to page. The step is read
+ * from the code where it can be, else guessed from how far the address came since the load ran last.
  */
 #include "access.h"
 
@@ -10,14 +10,16 @@
 
 enum { SHORT_STEP = 1024, MOST_DEPTH = 8, TURNS_AHEAD = 16, LINE = 64 };
 
-/* How a value changes from one turn of a loop to the next. */
+/* How a value changes from one turn of a loop to the next: by + scale * reg, if known. */
 typedef struct step {
     enum { FIXED, MOVES, UNKNOWN } kind;
     bool known;
-    int64_t by; /* if known */
+    int64_t by, scale;
+    hw_wir_val reg; /* NONE: by alone */
 } step;
 
-static const step fixed = { FIXED, true, 0 }, unknown = { UNKNOWN, false, 0 };
+static const step fixed = { FIXED, true, 0, 0, { HW_V_NONE, 0, 0 } },
+                  unknown = { UNKNOWN, false, 0, 0, { HW_V_NONE, 0, 0 } };
 
 typedef struct loop {
     uint32_t first, last; /* positions */
@@ -58,18 +60,25 @@ static step sum(step a, step b, int sign)
 {
     if (a.kind == UNKNOWN || b.kind == UNKNOWN)
         return unknown;
-    bool known = a.known && b.known;
-    return (step){ a.kind == MOVES || b.kind == MOVES ? MOVES : FIXED, known,
-                   known ? (int64_t)((uint64_t)a.by + (uint64_t)(b.by * sign)) : 0 };
+    step r = a.kind == MOVES ? a : b;
+    if (a.kind == MOVES && b.kind == MOVES) {
+        r.known = a.known && b.known && b.reg.kind == HW_V_NONE;
+        r.by = (int64_t)((uint64_t)a.by + (uint64_t)b.by * (uint64_t)sign);
+    } else if (b.kind == MOVES) {
+        r.by *= sign;
+        r.scale *= sign;
+    }
+    return r;
 }
 
 static step times(step a, hw_wir_val by, bool shift)
 {
     if (a.kind != MOVES)
         return a;
-    a.known &= by.kind == HW_V_IMM && by.imm < 1 << 16 && llabs(a.by) < 1 << 30;
-    if (a.known && (!shift || by.imm < 16))
-        a.by *= shift ? (int64_t)1 << by.imm : (int64_t)by.imm;
+    a.known &= by.kind == HW_V_IMM && by.imm < (shift ? 16 : 1 << 16) && llabs(a.by) < 1 << 30;
+    int64_t k = !a.known ? 1 : shift ? (int64_t)1 << by.imm : (int64_t)by.imm;
+    a.by *= k;
+    a.scale *= k;
     return a;
 }
 
@@ -81,29 +90,36 @@ static step product(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsig
     return a.kind == MOVES ? times(a, in->src[1], false) : times(b, in->src[0], false);
 }
 
+/* What an addition or subtraction of something fixed adds. */
+static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in)
+{
+    hw_wir_val by = in->src[1];
+    int sign = in->op == HW_W_SUB ? -1 : 1;
+    bool narrow = hw_wir_bits((hw_wir_type)in->type) == 32;
+    if (step_of(g, l, by, 1).kind != FIXED)
+        return unknown;
+    step s = { MOVES, true, 0, sign, by };
+    if (by.kind != HW_V_REG)
+        s = (step){ MOVES, true, narrow ? (int32_t)by.imm : (int64_t)by.imm, 0, HW_WIR_NONE };
+    else if (g->an->shape[by.reg].kind != HW_SHAPE_UNIFORM)
+        s.known = false;
+    s.by *= sign;
+    return s;
+}
+
 /* x = x + something fixed, perhaps by way of other registers. */
 static step turn(const hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn *in)
 {
     step all = fixed;
-    for (unsigned i = 0, n; in && i < MOST_DEPTH; i++) {
+    for (unsigned i = 0, n = 1; n == 1 && i < MOST_DEPTH; i++) {
+        if (in->op == HW_W_ADD || in->op == HW_W_SUB)
+            all = sum(all, added(g, l, in), 1);
+        else if (in->op != HW_W_MOV)
+            return unknown;
         hw_wir_val next = in->src[0];
-        if (in->op == HW_W_ADD || in->op == HW_W_SUB) {
-            step other = step_of(g, l, in->src[1], 1);
-            if (other.kind != FIXED)
-                return unknown;
-            bool known = in->src[1].kind == HW_V_IMM && all.known;
-            int64_t by = (int64_t)in->src[1].imm;
-            if (hw_wir_bits((hw_wir_type)in->type) == 32)
-                by = (int32_t)by;
-            all = (step){ MOVES, known, all.by + (in->op == HW_W_SUB ? -by : by) };
-        } else if (in->op != HW_W_MOV) {
-            return unknown;
-        }
-        if (next.kind == HW_V_REG && next.reg == reg)
-            return all;
-        in = next.kind == HW_V_REG ? definition(g, l, next.reg, &n) : NULL;
-        if (n != 1)
-            return unknown;
+        if (next.kind != HW_V_REG || next.reg == reg)
+            return next.kind == HW_V_REG ? all : unknown;
+        in = definition(g, l, next.reg, &n);
     }
     return unknown;
 }
@@ -150,18 +166,41 @@ static bool suspends(const hw_gen *g, const loop *l)
     return false;
 }
 
-void hwg_fetch_ahead(hw_gen *g, const hw_access *a)
+/* The distance of so many turns; NULL: the loop does not tell. */
+static hw_lv distance(hw_gen *g, const step *s, unsigned turns)
+{
+    if (!s->known)
+        return NULL;
+    hw_lv by = hwg_k(g->i64, (uint64_t)(s->by * turns));
+    if (s->reg.kind != HW_V_REG)
+        return by;
+    hw_lv r = hwg_read(g, s->reg, g->f->regs.ptr[s->reg.reg].type).s;
+    if (LLVMTypeOf(r) == g->i32)
+        r = b_sext(g, r, g->i64);
+    return b_add(g, by, b_mul(g, r, hwg_k(g->i64, (uint64_t)(s->scale * turns))));
+}
+
+/* The same, as far as the address came since last time. */
+static hw_lv distance_seen(hw_gen *g, hw_lv now)
+{
+    hw_lv last = hwg_alloca(g, g->i64, "last");
+    hw_lv moved = b_sub(g, now, LLVMBuildLoad2(g->b, g->i64, last, ""));
+    LLVMBuildStore(g->b, now, last);
+    return b_mul(g, moved, hwg_k(g->i64, TURNS_AHEAD));
+}
+
+/* Not where warps wait for each other in the loop and take turns: it gains nothing (measured). */
+void hwg_fetch_ahead(hw_gen *g, const hw_access *a, hw_lv now, int64_t offset, unsigned bytes)
 {
     loop l;
-    if (!g->v->tier || g->version != GEN_FULL || a->base || !loop_of(g, g->block, &l))
+    if (g->lean || !g->v->tier || g->version != GEN_FULL || a->base || !loop_of(g, g->block, &l))
         return;
     step s = step_of(g, &l, a->in->src[0], 0);
-    if (s.kind != MOVES || (s.known && llabs(s.by) < SHORT_STEP) || suspends(g, &l))
+    bool near = s.known && s.reg.kind == HW_V_NONE && llabs(s.by) < SHORT_STEP;
+    if (s.kind != MOVES || near || suspends(g, &l))
         return;
-    hw_lv last = hwg_alloca(g, g->i64, "last"), now = a->addr.s;
-    hw_lv moved = b_sub(g, now, LLVMBuildLoad2(g->b, g->i64, last, ""));
-    hw_lv at = b_add(g, now, b_mul(g, moved, hwg_k(g->i64, TURNS_AHEAD)));
-    LLVMBuildStore(g->b, now, last);
-    for (unsigned i = 0; i < GEN_LANES * a->bytes; i += LINE)
-        hwg_prefetch(g, hwg_pointer(g, a, at, (int64_t)i));
+    hw_lv by = distance(g, &s, TURNS_AHEAD);
+    hw_lv at = b_add(g, now, by ? by : distance_seen(g, now));
+    for (unsigned i = 0; i < bytes; i += LINE)
+        hwg_prefetch(g, hwg_pointer(g, a, at, offset + (int64_t)i));
 }

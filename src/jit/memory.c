@@ -178,7 +178,8 @@ static void load_runs(hw_gen *g, const hw_access *a, const run *r, unsigned n, u
     for (unsigned i = 0; i < n; i++) {
         hw_lv block = NULL;
         if (!r[i].same && r[i].n == GEN_LANES)
-            hwg_fetch_ahead(g, a);
+            hwg_fetch_ahead(g, a, lane_address(g, a, r[i].first), at(a->addr.c, r[i].first),
+                            r[i].n * a->bytes);
         if (!r[i].same)
             block = load_run(g, a, lane_pointer(g, a, r[i].first, 0), r[i].first, r[i].n, a->units);
         for (unsigned k = 0; k < a->units; k++) {
