@@ -187,6 +187,9 @@ bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu
 uint32_t hw_cu_most_registers(const hw_cu_program *p, uint32_t kernel);
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out);
 
+/* ---- logs.c ---- */
+void hw_cu_log(const char *line); /* ends with a newline */
+
 /* ---- machine.c ---- */
 /* Keeps the image's machine code for the program's device, or for all. */
 void hw_cu_machine_keep(hw_cu_program *p, const hw_image *img, bool all);

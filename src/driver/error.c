@@ -98,12 +98,16 @@ static void say(const char *fmt, va_list ap, bool once)
     const size_t prefix = 10;
     int n = vsnprintf(line + prefix, sizeof line - prefix - 1, fmt, ap);
     size_t len = n < 0 ? prefix : prefix + (size_t)n;
-    if (len > sizeof line - 2)
-        len = sizeof line - 2;
+    if (len > sizeof line - 3)
+        len = sizeof line - 3;
     line[len] = '\0';
     if (once && said_before(line))
         return;
     line[len++] = '\n';
+    if (once) {
+        line[len] = '\0';
+        hw_cu_log(line + prefix);
+    }
     ssize_t written = write(STDERR_FILENO, line, len); /* one write: lines of threads do not mix */
     (void)written;
 }
