@@ -7,6 +7,7 @@
  * free happens at its place in the stream. Freed blocks are kept up to the pool's release threshold
  * and given out again for the same size; what exceeds it goes back to the device. When memory runs
  * out, the frees still queued are waited for first.
+ * A pool on the host hands out pinned memory. It is of no device, so any context may use it.
  */
 #include "capture.h"
 
@@ -16,7 +17,8 @@ enum { ROUND_BYTES = 512 };
 
 struct hw_cu_pool {
     CUmemoryPool handle;
-    hw_cu_gpu *gpu;
+    hw_cu_gpu *gpu; /* the first one if the pool is on the host */
+    hw_mem_kind kind;
     bool is_default;
     size_t max_size;
     pthread_mutex_t lock;
@@ -26,18 +28,24 @@ struct hw_cu_pool {
     CUmemAccess_flags access[HW_CU_GPUS];
 };
 
-static hw_cu_pool *pool_new(hw_cu_gpu *g, bool is_default, size_t max_size)
+/* The host's default pool and its current one; under hw_cu.lock. */
+static hw_cu_pool *host_default, *host_current;
+
+static hw_cu_pool *pool_new(hw_cu_gpu *g, hw_mem_kind kind, bool is_default, size_t max_size)
 {
     hw_cu_pool *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->gpu = g;
+    p->kind = kind;
     p->is_default = is_default;
     p->max_size = max_size;
     pthread_mutex_init(&p->lock, NULL);
     hw_cu_list_init(&p->kept);
     p->reuse[0] = p->reuse[1] = p->reuse[2] = 1;
-    p->access[g->ordinal] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    for (int i = 0; i < HW_CU_GPUS; i++)
+        if (kind == HW_MEM_HOST || i == g->ordinal)
+            p->access[i] = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     p->handle = hw_cu_handle_new(HW_CU_POOL, p);
     return p;
 }
@@ -51,9 +59,19 @@ static hw_cu_pool *default_pool(hw_cu_gpu *g)
 {
     pthread_mutex_lock(&hw_cu.lock);
     if (!g->default_pool)
-        g->default_pool = g->pool = pool_new(g, true, 0);
+        g->default_pool = g->pool = pool_new(g, HW_MEM_DEVICE, true, 0);
     pthread_mutex_unlock(&hw_cu.lock);
     return g->default_pool;
+}
+
+static CUresult host_pool(bool current, CUmemoryPool *out)
+{
+    pthread_mutex_lock(&hw_cu.lock);
+    if (!host_default)
+        host_default = host_current = pool_new(&hw_cu.gpus[0], HW_MEM_HOST, true, 0);
+    *out = hw_cu_pool_handle(current ? host_current : host_default);
+    pthread_mutex_unlock(&hw_cu.lock);
+    return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult find_pool(CUmemoryPool handle, hw_cu_pool **out)
@@ -120,7 +138,7 @@ static CUresult new_block(hw_cu_pool *p, hw_cu_context *ctx, uint64_t size, hw_c
 {
     CUdeviceptr address;
     hw_mem_info info;
-    CU_TRY(hw_cu_alloc(ctx, rounded(size), 0, HW_MEM_DEVICE, 0, &address));
+    CU_TRY(hw_cu_alloc(ctx, rounded(size), 0, p->kind, 0, &address));
     *out = hw_cu_find_block(address, &info);
     (*out)->pool = p;
     pthread_mutex_lock(&p->lock);
@@ -214,7 +232,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     if (!address)
         return CUDA_SUCCESS;
     hw_cu_block *b = hw_cu_find_block(address, &info);
-    CU_NEED(b && info.base == address && info.kind == HW_MEM_DEVICE, INVALID_VALUE);
+    CU_NEED(b && info.base == address && (b->pool || info.kind == HW_MEM_DEVICE), INVALID_VALUE);
     if (b->of_graph)
         return CUDA_SUCCESS; /* stays until its graphs go */
     CU_NEED(!b->fixed && !b->reservation && !atomic_exchange(&b->freed, true), INVALID_VALUE);
@@ -246,49 +264,65 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     CUmemoryPool ignored;
     CU_TRY(cuDeviceGetDefaultMemPool(&ignored, dev));
     CU_TRY(find_pool(pool, &p));
-    CU_NEED(p->gpu->ordinal == dev, INVALID_DEVICE);
+    CU_NEED(p->kind == HW_MEM_DEVICE && p->gpu->ordinal == dev, INVALID_DEVICE);
     p->gpu->pool = p;
     return CUDA_SUCCESS;
 }
 
-static CUresult pool_place(const CUmemLocation *l, CUmemAllocationType type, CUdevice *dev)
+static bool is_on_host(const CUmemLocation *l)
 {
+    return l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
+static CUresult check_place(const CUmemLocation *l, CUmemAllocationType type)
+{
+    CU_TRY(hw_cu_ready());
     CU_NEED(l && type == CU_MEM_ALLOCATION_TYPE_PINNED, INVALID_VALUE);
-    CU_NEED(l->type == CU_MEM_LOCATION_TYPE_DEVICE, NOT_SUPPORTED);
-    *dev = l->id;
+    CU_NEED(l->type == CU_MEM_LOCATION_TYPE_DEVICE || is_on_host(l), NOT_SUPPORTED);
     return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetDefaultMemPool(CUmemoryPool *out, CUmemLocation *l, CUmemAllocationType type)
 {
-    CUdevice dev;
-    CU_TRY(pool_place(l, type, &dev));
-    return cuDeviceGetDefaultMemPool(out, dev);
+    CU_TRY(check_place(l, type));
+    CU_NEED(out, INVALID_VALUE);
+    return is_on_host(l) ? host_pool(false, out) : cuDeviceGetDefaultMemPool(out, l->id);
 }
 
 CUresult cuMemGetMemPool(CUmemoryPool *out, CUmemLocation *l, CUmemAllocationType type)
 {
-    CUdevice dev;
-    CU_TRY(pool_place(l, type, &dev));
-    return cuDeviceGetMemPool(out, dev);
+    CU_TRY(check_place(l, type));
+    CU_NEED(out, INVALID_VALUE);
+    return is_on_host(l) ? host_pool(true, out) : cuDeviceGetMemPool(out, l->id);
 }
 
 CUresult cuMemSetMemPool(CUmemLocation *l, CUmemAllocationType type, CUmemoryPool pool)
 {
-    CUdevice dev;
-    CU_TRY(pool_place(l, type, &dev));
-    return cuDeviceSetMemPool(dev, pool);
+    hw_cu_pool *p;
+    CUmemoryPool ignored;
+    CU_TRY(check_place(l, type));
+    if (!is_on_host(l))
+        return cuDeviceSetMemPool(l->id, pool);
+    CU_TRY(host_pool(true, &ignored));
+    CU_TRY(find_pool(pool, &p));
+    CU_NEED(p->kind == HW_MEM_HOST, INVALID_VALUE);
+    pthread_mutex_lock(&hw_cu.lock);
+    host_current = p;
+    pthread_mutex_unlock(&hw_cu.lock);
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {
-    hw_cu_gpu *g;
-    CU_TRY(hw_cu_ready());
-    CU_NEED(out && props && props->allocType == CU_MEM_ALLOCATION_TYPE_PINNED, INVALID_VALUE);
-    CU_NEED(props->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !props->handleTypes,
-            NOT_SUPPORTED);
-    CU_TRY(hw_cu_find_gpu(props->location.id, &g));
-    hw_cu_pool *p = pool_new(g, false, props->maxSize);
+    hw_cu_gpu *g = &hw_cu.gpus[0];
+    CU_NEED(out && props, INVALID_VALUE);
+    CU_TRY(check_place(&props->location, props->allocType));
+    CU_NEED(!props->handleTypes, NOT_SUPPORTED);
+    bool host = is_on_host(&props->location);
+    if (!host)
+        CU_TRY(hw_cu_find_gpu(props->location.id, &g));
+    hw_cu_pool *p = pool_new(g, host ? HW_MEM_HOST : HW_MEM_DEVICE, false, props->maxSize);
     CU_NEED(p, OUT_OF_MEMORY);
     *out = p->handle;
     return CUDA_SUCCESS;
@@ -307,6 +341,8 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
     p->handle = NULL;
     if (p->gpu->pool == p)
         p->gpu->pool = p->gpu->default_pool;
+    if (host_current == p)
+        host_current = host_default;
     bool empty = !p->used;
     pthread_mutex_unlock(&p->lock);
     if (empty)
@@ -391,9 +427,13 @@ CUresult cuMemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc *map, siz
     CU_TRY(find_pool(handle, &p));
     CU_NEED(map || !n, INVALID_VALUE);
     for (size_t i = 0; i < n; i++) {
+        if (p->kind == HW_MEM_HOST && is_on_host(&map[i].location))
+            continue; /* its own place */
         CU_NEED(map[i].location.type == CU_MEM_LOCATION_TYPE_DEVICE, INVALID_VALUE);
         CU_TRY(hw_cu_find_gpu(map[i].location.id, &g));
-        CU_NEED(g != p->gpu || map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE, INVALID_VALUE);
+        CU_NEED(g != p->gpu || p->kind == HW_MEM_HOST ||
+                    map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+                INVALID_VALUE);
         p->access[g->ordinal] = map[i].flags;
     }
     return CUDA_SUCCESS;
@@ -404,7 +444,12 @@ CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool handle, CUmem
     hw_cu_pool *p;
     hw_cu_gpu *g;
     CU_TRY(find_pool(handle, &p));
-    CU_NEED(flags && l && l->type == CU_MEM_LOCATION_TYPE_DEVICE, INVALID_VALUE);
+    CU_NEED(flags && l, INVALID_VALUE);
+    if (p->kind == HW_MEM_HOST && is_on_host(l)) {
+        *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        return CUDA_SUCCESS;
+    }
+    CU_NEED(l->type == CU_MEM_LOCATION_TYPE_DEVICE, INVALID_VALUE);
     CU_TRY(hw_cu_find_gpu(l->id, &g));
     *flags = p->access[g->ordinal];
     return CUDA_SUCCESS;

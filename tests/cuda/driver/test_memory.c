@@ -347,12 +347,61 @@ static void virtual_memory(void **state)
     assert_int_equal(before, after);
 }
 
+/* A pool on the host hands out pinned memory that kernels and the host see. */
+static void host_pools(void **state)
+{
+    CUmemLocation host = { .type = CU_MEM_LOCATION_TYPE_HOST },
+                  gpu = { .type = CU_MEM_LOCATION_TYPE_DEVICE };
+    CUmemPoolProps props = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = host };
+    CUmemoryPool pool, own, current;
+    CUmemAccess_flags access = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    CUmemorytype kind;
+    CUdeviceptr p;
+    uint64_t used = 1;
+    (void)state;
+    OK(cuMemGetDefaultMemPool(&pool, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    OK(cuMemGetMemPool(&current, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_equal(pool, current);
+    ERR(INVALID_DEVICE, cuDeviceSetMemPool(0, pool));
+    OK(cuMemPoolGetAccess(&access, pool, &gpu));
+    assert_int_equal(access, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    OK(cuMemAllocFromPoolAsync(&p, 4096, pool, NULL));
+    OK(cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+    assert_int_equal(kind, CU_MEMORYTYPE_HOST);
+    *(uint32_t *)(uintptr_t)p = 5;
+    assert_int_equal(rig_word(p, 0), 5);
+    OK(cuMemFreeAsync(p, NULL));
+    OK(cuCtxSynchronize());
+    ERR(INVALID_VALUE, cuMemFreeAsync(p, NULL));
+    OK(cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    assert_int_equal(used, 0);
+    ERR(INVALID_VALUE, cuMemPoolDestroy(pool));
+    OK(cuMemPoolCreate(&own, &props));
+    OK(cuMemSetMemPool(&host, CU_MEM_ALLOCATION_TYPE_PINNED, own));
+    OK(cuMemGetMemPool(&current, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_equal(own, current);
+    OK(cuMemPoolDestroy(own));
+    OK(cuMemGetMemPool(&current, &host, CU_MEM_ALLOCATION_TYPE_PINNED));
+    assert_ptr_equal(pool, current);
+    OK(cuDeviceGetDefaultMemPool(&current, 0));
+    ERR(INVALID_VALUE, cuMemSetMemPool(&host, CU_MEM_ALLOCATION_TYPE_PINNED, current));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(alloc_and_free), T(pitched),      T(host_memory),      T(managed), T(pointer_attributes),
-        T(flat_copies),    T(async_copies), T(copies_2d_and_3d), T(fills),   T(pools),
+        T(alloc_and_free),
+        T(pitched),
+        T(host_memory),
+        T(managed),
+        T(pointer_attributes),
+        T(flat_copies),
+        T(async_copies),
+        T(copies_2d_and_3d),
+        T(fills),
+        T(pools),
+        T(host_pools),
         T(virtual_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
