@@ -283,6 +283,7 @@ static CUresult set_attribute(const view *v, CUfunction_attribute which, int val
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        CU_NEED(!v->kernel->cluster[0], NOT_PERMITTED);
         CU_NEED(value >= 0, INVALID_VALUE);
         s->cluster[which - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH] = value;
         return CUDA_SUCCESS;

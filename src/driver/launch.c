@@ -52,31 +52,11 @@ static CUresult check_cooperative(const hw_cu_function *f, const hw_cu_gpu *g, c
     return CUDA_SUCCESS;
 }
 
-static CUresult refuse_clusters(void)
-{
-    hw_cu_notice("launches with clusters of several blocks are not supported yet "
-                 "(docs/coverage-driver.md)");
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-/* The cluster a kernel wants by itself or by its attributes. */
-static CUresult check_cluster(const hw_cu_function *f, const hw_ptx_kernel *k, const hw_cu_shape *s)
-{
-    uint64_t blocks = 1;
-    for (int i = 0; i < 3; i++) {
-        uint32_t set = (uint32_t)f->settings->cluster[i], c = set ? set : k->cluster[i];
-        CU_NEED(c <= 1 || s->grid[i] % c == 0, INVALID_CLUSTER_SIZE);
-        blocks *= c ? c : 1;
-    }
-    return blocks > 1 ? refuse_clusters() : CUDA_SUCCESS;
-}
-
 CUresult hw_cu_check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s)
 {
     const hw_ptx_kernel *k = &f->program->ptx->kernels[f->index];
     CU_TRY(check_threads(g, k, s));
     CU_NEED(s->dynamic <= hw_cu_dynamic_limit(f, g), INVALID_VALUE);
-    CU_TRY(check_cluster(f, k, s));
     CU_TRY(check_registers(f, g, s));
     return s->cooperative ? check_cooperative(f, g, s) : CUDA_SUCCESS;
 }
@@ -127,7 +107,9 @@ static CUresult pack(void **params, void **extra, const hw_ptx_kernel *k, uint8_
 static CUresult make(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
                      hw_cu_launch **out)
 {
+    uint32_t cluster[3];
     CU_TRY(hw_cu_check_shape(f, ctx->gpu, shape));
+    CU_TRY(hw_cu_cluster(f, ctx->gpu, shape, cluster));
     const hw_ptx_kernel *k = &f->program->ptx->kernels[f->index];
     hw_cu_launch *l = calloc(1, sizeof *l + k->param_bytes);
     CU_NEED(l, OUT_OF_MEMORY);
@@ -137,6 +119,7 @@ static CUresult make(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *s
     l->param_bytes = k->param_bytes;
     memcpy(l->grid, shape->grid, sizeof l->grid);
     memcpy(l->block, shape->block, sizeof l->block);
+    memcpy(l->cluster, cluster, sizeof l->cluster);
     *out = l;
     return CUDA_SUCCESS;
 }
@@ -200,6 +183,7 @@ hw_status hw_cu_launch_one(const hw_cu_launch *l, const hw_device_runtime *runti
         .source = &l->f->source,
         .grid = { l->grid[0], l->grid[1], l->grid[2] },
         .block = { l->block[0], l->block[1], l->block[2] },
+        .cluster = { l->cluster[0], l->cluster[1], l->cluster[2] },
         .dynamic_shared_bytes = l->dynamic,
         .params = l->params,
         .param_bytes = l->param_bytes,
@@ -263,7 +247,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned
                         unsigned int bx, unsigned int by, unsigned int bz, unsigned int dynamic,
                         CUstream stream, void **params, void **extra)
 {
-    const hw_cu_shape s = { { gx, gy, gz }, { bx, by, bz }, dynamic, false };
+    const hw_cu_shape s = { { gx, gy, gz }, { bx, by, bz }, dynamic, false, { 0 } };
     return launch(f, &s, stream, params, extra);
 }
 
@@ -271,23 +255,24 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int g
                                    unsigned int bx, unsigned int by, unsigned int bz,
                                    unsigned int dynamic, CUstream stream, void **params)
 {
-    const hw_cu_shape s = { { gx, gy, gz }, { bx, by, bz }, dynamic, true };
+    const hw_cu_shape s = { { gx, gy, gz }, { bx, by, bz }, dynamic, true, { 0 } };
     return launch(f, &s, stream, params, NULL);
 }
 
 /* ---- launches with attributes ---- */
 
-static CUresult cluster_attribute(const CUlaunchAttributeValue *v, const hw_cu_shape *s)
+static CUresult cluster_attribute(const CUlaunchAttributeValue *v, hw_cu_shape *s)
 {
     const unsigned c[3] = { v->clusterDim.x, v->clusterDim.y, v->clusterDim.z };
     for (int i = 0; i < 3; i++) {
-        CU_NEED(c[i] && s->grid[i] % c[i] == 0, INVALID_CLUSTER_SIZE);
+        CU_NEED(c[i], INVALID_CLUSTER_SIZE);
+        s->cluster[i] = c[i];
     }
-    return c[0] * c[1] * c[2] == 1 ? CUDA_SUCCESS : refuse_clusters();
+    return CUDA_SUCCESS;
 }
 
 /* Attributes that order or place work and may be ignored without changing a result are accepted. */
-static CUresult apply_attribute(const CUlaunchAttribute *a, hw_cu_shape *s)
+CUresult hw_cu_apply_attribute(const CUlaunchAttribute *a, hw_cu_shape *s)
 {
     switch ((int)a->id) {
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
@@ -313,9 +298,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, 
     hw_cu_shape s = { { c->gridDimX, c->gridDimY, c->gridDimZ },
                       { c->blockDimX, c->blockDimY, c->blockDimZ },
                       c->sharedMemBytes,
-                      false };
+                      false,
+                      { 0 } };
     for (unsigned i = 0; i < c->numAttrs; i++) {
-        CU_TRY(apply_attribute(&c->attrs[i], &s));
+        CU_TRY(hw_cu_apply_attribute(&c->attrs[i], &s));
     }
     return launch(f, &s, c->hStream, params, extra);
 }
@@ -400,7 +386,8 @@ CUresult cuLaunchGridAsync(CUfunction handle, int width, int height, CUstream st
     const hw_cu_shape s = { { (uint32_t)width, (uint32_t)height, 1 },
                             { f->block[0], f->block[1], f->block[2] },
                             f->shared_bytes,
-                            false };
+                            false,
+                            { 0 } };
     return launch(handle, &s, stream, NULL, extra);
 }
 

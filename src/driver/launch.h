@@ -8,7 +8,8 @@
 
 typedef struct hw_cu_launch {
     hw_cu_function *f; /* kind FUNCTION, of the stream's context */
-    uint32_t grid[3], block[3], dynamic, param_bytes;
+    uint32_t grid[3], block[3], cluster[3], dynamic,
+        param_bytes; /* cluster 0, 0, 0: none is said */
     bool cooperative;
     uint32_t stream; /* number of the one it was submitted to */
     bool profiled;
@@ -20,6 +21,7 @@ typedef struct hw_cu_launch {
 typedef struct hw_cu_shape {
     uint32_t grid[3], block[3], dynamic;
     bool cooperative;
+    uint32_t cluster[3]; /* 0, 0, 0: as the kernel says */
 } hw_cu_shape;
 
 /* Check everything against device and kernel, and pack; free() the result. */
@@ -36,6 +38,11 @@ hw_status hw_cu_launch_one(const hw_cu_launch *l, const hw_device_runtime *runti
 CUresult hw_cu_launch_packed(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *shape,
                              const void *packed, hw_cu_launch **out);
 CUresult hw_cu_check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s);
+
+/* cluster.c: the cluster of a launch, from its attribute or the kernel, if it is one the kernel and the device allow. */
+CUresult hw_cu_cluster(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s,
+                       uint32_t cluster[3]);
+CUresult hw_cu_apply_attribute(const CUlaunchAttribute *a, hw_cu_shape *s);
 
 /* Append to a stream; takes l. */
 CUresult hw_cu_submit_launch(hw_cu_stream *s, hw_cu_launch *l);

@@ -52,7 +52,8 @@ static CUresult set_kernel(hw_cu_node *n, const CUgraphNodeParams *p)
     const hw_cu_shape s = { { k->gridDimX, k->gridDimY, k->gridDimZ },
                             { k->blockDimX, k->blockDimY, k->blockDimZ },
                             k->sharedMemBytes,
-                            n->cooperative };
+                            n->cooperative,
+                            { 0 } };
     CU_TRY(hw_cu_activate(ctx));
     CU_TRY(hw_cu_launch_new(f, ctx, &s, k->kernelParams, k->extra, &l));
     hw_cu_node_take_launch(n, l);

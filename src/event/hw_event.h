@@ -13,6 +13,8 @@
 #include "hw_base.h"
 
 enum { HW_WARP_LANES = 32 };
+/* A spin loop lets others run when frame.spins is a multiple of this. */
+enum { HW_SPINS_A_TURN = 64 };
 
 typedef struct hw_frame hw_frame;
 

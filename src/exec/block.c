@@ -61,6 +61,10 @@ hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id)
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
 {
     hw_block *b = f->owner;
+    if (id == HW_BARRIER_CLUSTER) {
+        hw_cluster_arrive(f, lanes);
+        return;
+    }
     hw_barrier *bar = hw_block_barrier(f, id);
     if (lanes == f->lanes || !b->run->x->dev->capability.independent_thread_scheduling) {
         bar->arrived += HW_WARP_LANES;
@@ -93,6 +97,10 @@ static inline void wait_at(hw_block *b, uint32_t w)
 {
     hw_frame *f = &b->frames[w];
     uint32_t id = f->bar_id;
+    if (id == HW_BARRIER_CLUSTER) {
+        hw_cluster_wait(b, w);
+        return;
+    }
     hw_barrier *bar = hw_block_barrier(f, id);
     if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind || bar->parted) {
         wait_counted(b, w, id);
@@ -116,6 +124,8 @@ static void end_warp(hw_block *b, uint32_t w)
     b->runnable &= ~(UINT64_C(1) << w);
     for (uint64_t m = b->awaited; m; m &= m - 1)
         hw_block_check(b, (uint32_t)__builtin_ctzll(m));
+    if (b->cluster || b->at_cluster.used)
+        hw_cluster_check(b);
 }
 
 /* ---- leaving the variant without guards ---- */
@@ -161,11 +171,14 @@ void hw_block_give_up(hw_block *b, bool single)
 static inline bool turn(hw_block *b, uint32_t w)
 {
     b->worker->frame = &b->frames[w];
+    b->frames[w].awaited = NULL;
     uint32_t status = b->code[w](&b->frames[w]);
     if (status == HW_WARP_BARRIER) {
         wait_at(b, w);
         return true;
     }
+    if (status != HW_WARP_YIELD)
+        b->frames[w].awaited = NULL;
     switch (status) {
     case HW_WARP_DONE:
         end_warp(b, w);
@@ -207,6 +220,22 @@ static inline uint32_t next_of(const hw_block *b, uint64_t pass)
     return (uint32_t)(b->met ? 63 - __builtin_clzll(pass) : __builtin_ctzll(pass));
 }
 
+/* A turn of each warp that can run, but for those whose mbarrier has not changed: these only if `all`. */
+static inline bool pass(hw_block *b, bool all)
+{
+    bool moved = false;
+    for (uint64_t left = b->runnable; left;) {
+        uint32_t w = next_of(b, left);
+        left &= ~(UINT64_C(1) << w);
+        if (!all && b->frames[w].awaited && hw_mbarrier_pending(&b->frames[w]))
+            continue;
+        moved |= turn(b, w);
+    }
+    moved |= b->worker->progress;
+    b->worker->progress = false;
+    return moved;
+}
+
 hw_outcome hw_block_run(hw_block *b)
 {
     if (!b->began->suspends)
@@ -214,13 +243,10 @@ hw_outcome hw_block_run(hw_block *b)
     bool moved_once = false;
     while (b->live) {
         bool moved = false;
-        if (!b->runnable)
+        if (b->runnable)
+            moved = pass(b, false) || (b->live && pass(b, true));
+        else if (!hw_cluster_may_go_on(b))
             hw_block_deadlock(b);
-        for (uint64_t pass = b->runnable; pass;) {
-            uint32_t w = next_of(b, pass);
-            pass &= ~(UINT64_C(1) << w);
-            moved |= turn(b, w);
-        }
         b->met = true;
         if (stopped(b))
             return HW_BLOCK_ABANDONED;

@@ -7,6 +7,8 @@
 
 enum {
     PAGE = 4096,
+    SHARED_ALIGN_LARGE =
+        1024,           /* if there is as much: what tensors' swizzled boxes are laid out by */
     SHARED_ALIGN = 256, /* of a block's shared memory; its end lies at a closed page */
     SLOT_GAP = 65536,
 };
@@ -44,12 +46,19 @@ static hw_status slots_reserve(hw_exec *x)
     return HW_E_NOMEM;
 }
 
+hw_status hw_slots_ready(hw_exec *x)
+{
+    pthread_mutex_lock(&x->lock);
+    hw_status s = x->slots_base ? HW_OK : slots_reserve(x);
+    pthread_mutex_unlock(&x->lock);
+    return s;
+}
+
 static hw_status slot_take(hw_exec *x, uint64_t *slot)
 {
+    HW_TRY(hw_slots_ready(x));
     hw_status s = HW_OK;
     pthread_mutex_lock(&x->lock);
-    if (!x->slots_base)
-        s = slots_reserve(x);
     if (s == HW_OK && x->slots_next == x->slots_end)
         s = HW_E_NOMEM;
     if (s == HW_OK)
@@ -123,11 +132,15 @@ static void place_save(hw_block *b, size_t stride)
 static void fill_frames(hw_block *b)
 {
     const hw_run *r = b->run;
-    uint64_t shared = b->slot + b->x->slot_bytes - round_up(r->shared_bytes, SHARED_ALIGN);
+    uint32_t align = r->shared_bytes < SHARED_ALIGN_LARGE ? SHARED_ALIGN : SHARED_ALIGN_LARGE;
+    uint64_t slot = b->cluster ? b->cluster->memory : b->slot;
+    uint64_t shared = slot + b->x->slot_bytes - round_up(r->shared_bytes, align), base = shared;
+    shared += (uint64_t)b->rank << HW_WINDOW_BITS;
     for (uint32_t w = 0; w < b->nwarps; w++) {
         hw_frame *f = &b->frames[w];
         *f = r->proto;
         f->shared = (uint8_t *)(uintptr_t)shared;
+        f->cluster_base = base;
         f->local = (uint8_t *)(uintptr_t)(b->local + w * HW_WARP_LANES * r->local_stride);
         f->stack = b->stack + w * b->stack_stride;
         f->tid = r->tids + w * 3 * HW_WARP_LANES;
@@ -148,7 +161,7 @@ static hw_status prepare(hw_block *b)
     HW_TRY(widen(&b->save, &b->save_cap, r->nwarps * b->save_stride));
     HW_TRY(widen(&b->stack, &b->stack_cap, r->nwarps * b->stack_stride));
     HW_TRY(fit_local(b, (uint64_t)r->nwarps * HW_WARP_LANES * r->local_stride));
-    if (!b->slot)
+    if (!b->slot && !b->cluster)
         HW_TRY(slot_take(b->x, &b->slot));
     fill_frames(b);
     return HW_OK;
@@ -207,13 +220,15 @@ static hw_block *spare_or_new(hw_exec *x)
     return b;
 }
 
-hw_status hw_block_open(hw_run *r, hw_worker *k, hw_block **out)
+hw_status hw_block_open(hw_run *r, hw_worker *k, hw_cluster *c, uint32_t rank, hw_block **out)
 {
     hw_block *b = spare_or_new(r->x);
     if (!b)
         return HW_E_NOMEM;
     b->run = r;
     b->worker = k;
+    b->cluster = c;
+    b->rank = rank;
     b->busy = false;
     b->stop = 0;
     atomic_store(&b->index, 0);
@@ -249,6 +264,7 @@ void hw_blocks_free(hw_exec *x)
         x->spare = b->next;
         block_free(b);
     }
+    hw_clusters_free(x);
     if (x->slots_base)
         hw_mem_free(x->mem, x->slots_base);
 }
@@ -268,7 +284,9 @@ void hw_block_start(hw_block *b, uint64_t index)
     const uint32_t *grid = r->l->grid;
     uint64_t *counters = b->worker->tally ? b->worker->tally->counters : NULL;
     uint32_t ctaid[3] = { (uint32_t)index, 0, 0 };
-    if (index >= grid[0]) { /* divisions are slow beside a small block */
+    if (b->cluster) {
+        hw_cluster_place(r, index, ctaid);
+    } else if (index >= grid[0]) { /* divisions are slow beside a small block */
         uint64_t plane = index / grid[0];
         ctaid[0] = (uint32_t)(index % grid[0]);
         ctaid[1] = (uint32_t)(plane % grid[1]);
@@ -284,11 +302,14 @@ void hw_block_start(hw_block *b, uint64_t index)
         hw_block_clear_barriers(b);
     b->awaited = 0;
     b->began = choose_code(b);
+    if (b->at_cluster.used)
+        memset(&b->at_cluster, 0, sizeof b->at_cluster);
     for (uint32_t w = 0; w < b->nwarps; w++) {
         hw_frame *f = &b->frames[w];
         b->code[w] = b->began->run;
         f->resume = 0;
         f->give_up = 0;
+        f->awaited = NULL;
         f->counters = counters;
         f->lanes = UINT32_MAX;
         f->local_used = 0;

@@ -24,10 +24,15 @@
 #include <stdatomic.h>
 
 enum { HW_WARPS_MOST = 64, HW_BARRIERS = 16, HW_PARAMS_MOST = 32768 };
+enum {
+    HW_CLUSTER_MOST = 32,
+    HW_WINDOW_BITS = 24
+}; /* blocks of a cluster; of a block's shared memory in it */
 
 typedef struct hw_run hw_run;
 typedef struct hw_worker hw_worker;
 typedef struct hw_block hw_block;
+typedef struct hw_cluster hw_cluster;
 
 /* Where a launch's parameters lie, and behind them its cooperative workspace. */
 typedef struct hw_room {
@@ -44,8 +49,25 @@ typedef struct hw_barrier {
     uint32_t kind;    /* HW_BAR_* */
 } hw_barrier;
 
+/* A block at its cluster's barrier: lanes that came in this phase, warps and lanes that wait. */
+typedef struct hw_meeting {
+    bool used;
+    uint64_t waiting;
+    uint32_t came[HW_WARPS_MOST], parked[HW_WARPS_MOST];
+} hw_meeting;
+
+struct hw_cluster {
+    hw_cluster *next; /* of a worker, or in hw_exec.spare_clusters */
+    uint32_t nblocks;
+    uint64_t memory; /* device address of the windows */
+    hw_block *block[HW_CLUSTER_MOST];
+};
+
 struct hw_block {
-    hw_block *next; /* in hw_exec.spare */
+    hw_block *next;      /* in hw_exec.spare */
+    hw_cluster *cluster; /* NULL: alone */
+    uint32_t rank;
+    hw_meeting at_cluster;
     hw_exec *x;
     hw_run *run;
     hw_worker *worker;
@@ -84,9 +106,11 @@ struct hw_worker {
     hw_block *current;
     hw_block **blocks; /* open contexts, busy or idle */
     uint32_t nblocks, blocks_cap, turn;
+    hw_cluster *clusters; /* of those blocks */
     uint64_t chunk_next, chunk_end;
     uint32_t stalls;
     uint64_t stalled_since_ns;
+    bool progress;                 /* something has changed that a warp may wait for */
     volatile sig_atomic_t in_code; /* a SIGSEGV now is the kernel's */
     sigjmp_buf escape;
     hw_raised raised;
@@ -107,6 +131,7 @@ struct hw_run {
     _Atomic uint64_t told_ns;         /* until when the code's running is accounted for */
     hw_variant variant;
     uint64_t nblocks, chunk;
+    uint32_t cluster_blocks; /* 1: no clusters */
     uint32_t nthreads, nwarps;
     uint32_t shared_bytes;
     uint64_t local_stride;
@@ -151,6 +176,7 @@ struct hw_exec {
     pthread_mutex_t lock; /* all below */
     hw_arena *names;      /* kernel names that faults mention */
     hw_block *spare;
+    hw_cluster *spare_clusters;
     struct hw_room *rooms;                      /* spare parameter buffers */
     uint64_t slots_base, slots_end, slots_next; /* shared memory */
     uint64_t slot_bytes, slot_stride;
@@ -161,7 +187,8 @@ struct hw_exec {
 };
 
 /* ---- contexts.c ---- */
-hw_status hw_block_open(hw_run *r, hw_worker *k, hw_block **out);
+hw_status hw_block_open(hw_run *r, hw_worker *k, hw_cluster *c, uint32_t rank, hw_block **out);
+hw_status hw_slots_ready(hw_exec *x);
 void hw_block_give_back(hw_block *b);
 void hw_blocks_free(hw_exec *x);
 void hw_block_start(hw_block *b, uint64_t index);
@@ -193,6 +220,19 @@ void hw_tier_look(hw_run *r);             /* now and then, while blocks are left
 void hw_tier_end(hw_run *r, uint64_t ns); /* that it took */
 hw_variant hw_tier_slow_variant(const hw_run *r);
 
+/* ---- cluster.c ---- */
+hw_status hw_cluster_open(hw_run *r, hw_worker *k, hw_cluster **out);
+void hw_cluster_give_back(hw_exec *x, hw_cluster *c); /* its blocks are given back one by one */
+void hw_clusters_free(hw_exec *x);
+void hw_cluster_place(const hw_run *r, uint64_t index, uint32_t ctaid[3]);
+bool hw_cluster_idle(const hw_cluster *c);
+void hw_cluster_check(hw_block *b);
+void hw_cluster_arrive(hw_frame *f, uint32_t lanes);
+void hw_cluster_wait(hw_block *b, uint32_t w);
+void hw_cluster_park(hw_frame *f, uint32_t lanes);
+bool hw_cluster_may_go_on(hw_block *b);
+uint32_t hw_cluster_waiting(const hw_block *b); /* warps of b */
+
 /* ---- worker.c ---- */
 void hw_worker_main(void *run, unsigned index);
 
@@ -204,6 +244,22 @@ void hw_fault_set_worker(hw_worker *k);
 hw_helper_fn hw_h_device_call;
 /* texture.c: helpers of textures and surfaces */
 hw_helper_fn hw_h_tex, hw_h_surf;
+/* mbarrier.c */
+hw_helper_fn hw_h_mbarrier, hw_h_mbarrier_wait;
+/* The generic address of an mbarrier: bytes of a copy have arrived. */
+void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes);
+/* Would the warp that waits (frame.awaited) still wait? */
+bool hw_mbarrier_pending(const hw_frame *f);
+/* async.c */
+hw_helper_fn hw_h_bulk;
+/* tensor.c */
+hw_helper_fn hw_h_tensor, hw_h_tensormap;
+/* Raises a fault unless bytes at addr are the device's (or registered) and aligned. */
+void hw_need_memory(hw_frame *f, uint64_t addr, uint64_t bytes, uint32_t align);
+/* The mbarrier or place of another block of the cluster: the same offset in its shared memory. */
+uint64_t hw_in_block(const hw_frame *f, uint64_t addr, uint32_t rank);
+/* reduce.c: n elements at `to` combined with those at `from`, each atomically (PTX ISA, cp.reduce). */
+bool hw_reduce(hw_wir_atom op, hw_wir_type t, void *to, const void *from, uint64_t bytes);
 _Noreturn void hw_raise(hw_frame *f, hw_status s, uint32_t loc, const char *fmt, ...)
     HW_PRINTF(4, 5);
 _Noreturn void hw_raise_address(hw_frame *f, hw_status s, uint32_t loc, uint64_t addr);

@@ -213,6 +213,14 @@ static const char *kind_words(hw_mem_kind k)
 /* Addresses that mean something to a block: its shared and local windows. */
 static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t addr)
 {
+    uint64_t half = UINT64_C(1) << (HW_WINDOW_BITS - 1);
+    uint64_t rank = (addr - f->cluster_base + half) >> HW_WINDOW_BITS;
+    if (r->cluster_blocks > 1 && rank < r->cluster_blocks) {
+        int64_t at = (int64_t)(addr - f->cluster_base - (rank << HW_WINDOW_BITS));
+        add(t, " (offset %lld of %u bytes of shared memory of block %llu of the cluster)",
+            (long long)at, r->shared_bytes, (ull)rank);
+        return true;
+    }
     uint64_t shared = (uint64_t)(uintptr_t)f->shared, local = (uint64_t)(uintptr_t)f->local;
     uint64_t local_bytes = r->local_stride * HW_WARP_LANES;
     /* A negative offset may also have become a large one: shared addresses have 32 bits. */

@@ -169,6 +169,8 @@ static hw_helper_fn *const own[HW_H_COUNT] = {
     [HW_H_MALLOC] = h_malloc,   [HW_H_FREE] = h_free,
     [HW_H_TEX] = hw_h_tex,      [HW_H_SURF] = hw_h_surf,
     [HW_H_DEVICE_CALL] = hw_h_device_call,
+    [HW_H_MBARRIER] = hw_h_mbarrier, [HW_H_MBARRIER_WAIT] = hw_h_mbarrier_wait,
+    [HW_H_BULK] = hw_h_bulk,    [HW_H_TENSOR] = hw_h_tensor, [HW_H_TENSORMAP] = hw_h_tensormap,
 };
 #define MISSING(name)                                                                          \
     static void missing_##name(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux) \

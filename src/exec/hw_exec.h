@@ -70,6 +70,7 @@ typedef struct hw_device_runtime {
 typedef struct hw_launch {
     const hw_jit_source *source;
     uint32_t grid[3], block[3]; /* checked by the caller against the device */
+    uint32_t cluster[3];        /* blocks; 0: no clusters are said */
     uint32_t dynamic_shared_bytes;
     const void *params; /* the packed parameter space, copied at submission */
     uint32_t param_bytes;

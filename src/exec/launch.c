@@ -32,6 +32,28 @@ static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
     return v;
 }
 
+static uint32_t blocks_of_cluster(const hw_launch *l)
+{
+    uint32_t n = 1;
+    for (int i = 0; i < 3; i++)
+        n *= l->cluster[i] ? l->cluster[i] : 1;
+    return n;
+}
+
+static hw_status check_cluster(const hw_launch *l, hw_diag *d)
+{
+    uint64_t n = 1;
+    for (int i = 0; i < 3; i++) {
+        uint32_t size = l->cluster[i] ? l->cluster[i] : 1;
+        n *= size <= HW_CLUSTER_MOST ? size : HW_CLUSTER_MOST + 1;
+        if (l->grid[i] % size)
+            return hw_fail(d, HW_E_RANGE, "a grid that is no multiple of its clusters");
+    }
+    if (n > HW_CLUSTER_MOST)
+        return hw_fail(d, HW_E_RANGE, "a cluster of more than %d blocks", HW_CLUSTER_MOST);
+    return HW_OK;
+}
+
 static hw_status check(const hw_launch *l, hw_diag *d)
 {
     uint64_t threads = (uint64_t)l->block[0] * l->block[1] * l->block[2];
@@ -43,7 +65,7 @@ static hw_status check(const hw_launch *l, hw_diag *d)
         return hw_fail(d, HW_E_RANGE, "an empty grid");
     if (l->param_bytes > HW_PARAMS_MOST)
         return hw_fail(d, HW_E_RANGE, "%u bytes of parameters", l->param_bytes);
-    return HW_OK;
+    return check_cluster(l, d);
 }
 
 static hw_status take_room(hw_exec *x, hw_room **out)
@@ -124,6 +146,9 @@ static void fill_proto(hw_run *r, uint64_t gridid)
     memcpy(f->nctaid, l->grid, sizeof f->nctaid);
     memcpy(f->ntid, l->block, sizeof f->ntid);
     f->nwarps = r->nwarps;
+    for (int i = 0; i < 3; i++)
+        f->cluster[i] = l->cluster[i] ? l->cluster[i] : 1;
+    f->explicit_cluster = l->cluster[0] != 0;
     f->nsmid = r->x->dev->compute.sm_count;
     f->gridid = gridid;
     f->dynamic_shared = l->dynamic_shared_bytes;
@@ -149,7 +174,8 @@ static unsigned choose_workers(const hw_run *r)
     if (e->code == r->code && e->block_ns * (double)r->nblocks < WORTH_WAKING_NS)
         n = 1;
     pthread_mutex_unlock(&x->lock);
-    return n < r->nblocks ? n : (unsigned)r->nblocks;
+    uint64_t clusters = r->nblocks / r->cluster_blocks;
+    return n < clusters ? n : (unsigned)clusters;
 }
 
 static void learn(hw_run *r, uint64_t ns)
@@ -179,10 +205,14 @@ static hw_status set_sizes(hw_run *r, hw_diag *d)
     if (r->local_stride == 0)
         r->local_stride = LOCAL_ALIGN;
     r->stack_bytes = c->stack_bytes + (c->recursive ? (size_t)stack * HW_WARP_LANES : 0);
+    r->cluster_blocks = blocks_of_cluster(l);
     r->nworkers = choose_workers(r);
     uint64_t chunk = r->nblocks / ((uint64_t)r->nworkers * CHUNKS_A_WORKER);
     bool single = c->spins || l->cooperative || chunk == 0;
-    r->chunk = single ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+    if (r->cluster_blocks > 1)
+        r->chunk = r->cluster_blocks;
+    else
+        r->chunk = single ? 1 : chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
     return HW_OK;
 }
 
@@ -314,6 +344,11 @@ static void tear_down(hw_run *r)
         hw_worker *k = &r->workers[i];
         for (uint32_t j = 0; j < k->nblocks; j++)
             hw_block_give_back(k->blocks[j]);
+        while (k->clusters) {
+            hw_cluster *c = k->clusters;
+            k->clusters = c->next;
+            hw_cluster_give_back(r->x, c);
+        }
         free(k->blocks);
         hw_prints_free(&k->prints);
         free(k->assert_text);

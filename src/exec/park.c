@@ -96,7 +96,10 @@ void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint3
         FOR_BITS(l, lanes)
         if (id[l] == id[first] && (!count || count[l] == count[first]))
             same |= (uint32_t)bit(l);
-        park(f, id[first], count ? count[first] : 0, same);
+        if (id[first] == HW_BARRIER_CLUSTER)
+            hw_cluster_park(f, same);
+        else
+            park(f, id[first], count ? count[first] : 0, same);
         lanes &= ~same;
     }
 }
@@ -193,6 +196,10 @@ _Noreturn void hw_block_deadlock(hw_block *b)
         int n = say_barrier(b, (uint32_t)id, text + at, sizeof text - at);
         at = at + (size_t)n < sizeof text ? at + (size_t)n : sizeof text - 1;
     }
+    if (hw_cluster_waiting(b) && at + 3 < sizeof text)
+        at += (size_t)snprintf(text + at, sizeof text - at,
+                               "%s%u warps wait at the cluster's barrier", at ? "; " : "",
+                               hw_cluster_waiting(b));
     FOR_BITS(w, b->live)
     if (b->frames[w].sync_lanes && at + 3 < sizeof text) {
         const hw_frame *s = &b->frames[w];

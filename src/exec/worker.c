@@ -60,7 +60,8 @@ static bool take_index(hw_worker *k, uint64_t *index)
     }
     if (k->chunk_next >= atomic_load_explicit(&r->stop_from, memory_order_relaxed))
         return false;
-    *index = k->chunk_next++;
+    *index = k->chunk_next;
+    k->chunk_next += r->cluster_blocks;
     return true;
 }
 
@@ -87,7 +88,7 @@ static hw_block *idle_block(hw_worker *k)
         if (!k->blocks[i]->busy)
             return k->blocks[i];
     hw_block *b = NULL;
-    hw_status s = hw_block_open(k->run, k, &b);
+    hw_status s = hw_block_open(k->run, k, NULL, 0, &b);
     if (s == HW_OK)
         add_block(k, b);
     else if (k->nblocks == 0) /* else the blocks that are open will do */
@@ -100,9 +101,41 @@ static bool none_left(const hw_worker *k)
     return k->chunk_next == k->chunk_end && atomic_load(&k->run->next) >= k->run->nblocks;
 }
 
+static hw_cluster *idle_cluster(hw_worker *k)
+{
+    for (hw_cluster *c = k->clusters; c; c = c->next)
+        if (hw_cluster_idle(c))
+            return c;
+    hw_cluster *c = NULL;
+    hw_status s = hw_cluster_open(k->run, k, &c);
+    if (s == HW_OK) {
+        for (uint32_t i = 0; i < c->nblocks; i++)
+            add_block(k, c->block[i]);
+        c->next = k->clusters;
+        k->clusters = c;
+    } else if (!k->clusters) {
+        atomic_store(&k->run->no_room, s);
+    }
+    return c;
+}
+
+/* All blocks of the next cluster. */
+static hw_block *start_cluster(hw_worker *k)
+{
+    uint64_t index;
+    hw_cluster *c = none_left(k) ? NULL : idle_cluster(k);
+    if (!c || !take_index(k, &index))
+        return NULL;
+    for (uint32_t i = 0; i < c->nblocks; i++)
+        hw_block_start(c->block[i], index + i);
+    return c->block[0];
+}
+
 /* Start the next block, if there is one and room for it. */
 static hw_block *start_next(hw_worker *k)
 {
+    if (k->run->cluster_blocks > 1)
+        return start_cluster(k);
     uint64_t index;
     hw_block *b = none_left(k) ? NULL : idle_block(k);
     if (!b || !take_index(k, &index))

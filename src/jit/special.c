@@ -78,6 +78,10 @@ FIELD(smid, smid)
 FIELD(nsmid, nsmid)
 FIELD(dynamic_smem, dynamic_shared)
 FIELD(total_smem, total_shared)
+FIELD(cluster_x, cluster[0])
+FIELD(cluster_y, cluster[1])
+FIELD(cluster_z, cluster[2])
+FIELD(cluster_explicit, explicit_cluster)
 FIELD(envreg1, envreg[0])
 FIELD(envreg2, envreg[1])
 
@@ -96,9 +100,9 @@ static hw_lv zero(hw_gen *g)
     return hwg_k(g->i32, 0);
 }
 
-static hw_lv one(hw_gen *g)
+static hw_lv cluster_base(hw_gen *g)
 {
-    return hwg_k(g->i32, 1);
+    return hwg_frame_once(g, offsetof(hw_frame, cluster_base), g->i64);
 }
 
 /* clang-format off */
@@ -112,7 +116,8 @@ static sreg_fn *const scalars[HW_SR_COUNT] = {
     [HW_SR_DYNAMIC_SMEM_SIZE] = dynamic_smem, [HW_SR_TOTAL_SMEM_SIZE] = total_smem,
     [HW_SR_LOCAL_BYTES] = local_bytes,
     [HW_SR_ENVREG1] = envreg1,   [HW_SR_ENVREG2] = envreg2,
-    [HW_SR_CLUSTER_CTAID_X] = zero, [HW_SR_CLUSTER_NCTAID_X] = one,
+    [HW_SR_CLUSTER_NCTAID_X] = cluster_x, [HW_SR_CLUSTER_NCTAID_Y] = cluster_y, [HW_SR_CLUSTER_NCTAID_Z] = cluster_z,
+    [HW_SR_CLUSTER_EXPLICIT] = cluster_explicit, [HW_SR_CLUSTER_BASE] = cluster_base,
 };
 /* clang-format on */
 

@@ -481,7 +481,9 @@ WHOLE(barrier)
     bool red = in->op == HW_W_BARRIER_RED;
     hw_lv value = red ? contribution(g, in) : hwg_k(g->i32, 0);
     bool whole = in->src[1].kind == HW_V_NONE;
-    if (whole && !g->an->divergent[g->block] && (uint64_t)n[0] * n[1] * n[2] <= GEN_LANES) {
+    bool cluster = in->src[0].kind == HW_V_IMM && in->src[0].imm == HW_BARRIER_CLUSTER;
+    if (whole && !cluster && !g->an->divergent[g->block] &&
+        (uint64_t)n[0] * n[1] * n[2] <= GEN_LANES) {
         reduced(g, in, value); /* the only warp of its block */
         return;
     }
@@ -518,7 +520,7 @@ WHOLE(yield)
 
 /* ---- spin loops ---- */
 
-enum { SPINS_A_TURN = 64, SPINS_TO_LIVELOCK = 1 << 18 };
+enum { SPINS_A_TURN = HW_SPINS_A_TURN, SPINS_TO_LIVELOCK = 1 << 18 };
 
 /* The spin loop that the block goes back to; UINT32_MAX: none. */
 static uint32_t spins_here(const hw_gen *g)

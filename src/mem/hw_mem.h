@@ -72,5 +72,6 @@ bool hw_mem_is_registered(uint64_t addr, uint64_t size);
 void hw_mem_usage(const hw_mem *m, uint64_t *free_bytes, uint64_t *total_bytes);
 
 #include "hw_texture.h"
+#include "hw_tensor_map.h"
 
 #endif

@@ -175,8 +175,17 @@ typedef enum ptx_sreg_how {
     PTX_SR_CLOCK,
     PTX_SR_HIGH,
     PTX_SR_DIM,
-    PTX_SR_ONE_DIM
+    PTX_SR_CLUSTER
 } ptx_sreg_how;
+/* Values of CLUSTER: of each component up to CTAID, then of the whole. */
+enum {
+    LW_CLUSTER_ID,
+    LW_CLUSTER_COUNT,
+    LW_CLUSTER_CTAID,
+    LW_CLUSTER_RANK,
+    LW_CLUSTER_NRANK,
+    LW_CLUSTER_EXPLICIT
+};
 extern const ptx_sreg ptx_sregs[];
 int hw_ptx_sreg(hw_str name);
 

@@ -159,6 +159,32 @@ void w_stacksave(lw *l);
 void w_stackrestore(lw *l);
 void w_cp_async(lw *l);
 
+hw_wir_atom lw_atom_of(const lw *l); /* of add, min ... and the first type */
+
+/* ---- lower_async.c ---- */
+/* An address operand as a generic address in a register; cluster: a register may name another block's memory. */
+hw_wir_val lw_generic_address(lw *l, const ptx_operand *o, ptx_space space, bool cluster);
+void w_mbarrier(lw *l, hw_mbar kind);
+void w_mbarrier_arrive(lw *l, hw_mbar kind);
+void w_mbarrier_wait(lw *l);
+hw_wir_val w_mbarrier_pending(lw *l, hw_wir_val state);
+void w_cp_mbarrier(lw *l);
+void w_bulk(lw *l);
+void w_st_bulk(lw *l);
+void w_tensormap_copy(lw *l);
+void w_tensor(lw *l);
+void w_tensormap_replace(lw *l);
+void w_st_async(lw *l);
+void w_red_async(lw *l);
+
+/* ---- lower_cluster.c ---- */
+hw_wir_val lw_cluster_to_generic(lw *l, hw_wir_val offset, bool cluster);
+hw_wir_val lw_cvta_cluster(lw *l, hw_wir_val a, bool to);
+hw_wir_val lw_is_in_cluster(lw *l, hw_wir_val generic, hw_wir_val in_own);
+hw_wir_val lw_cluster_sreg(lw *l, unsigned which, unsigned component); /* ptx_cluster_sreg */
+hw_wir_val w_mapa(lw *l, hw_wir_val a, hw_wir_val rank);
+hw_wir_val w_getctarank(lw *l, hw_wir_val a);
+
 /* ---- lower_warp.c ---- */
 void w_shfl(lw *l);
 void w_vote(lw *l);
@@ -169,7 +195,7 @@ void w_activemask(lw *l);
 void w_elect(lw *l);
 void w_barwarp(lw *l);
 void w_bar(lw *l);
-void w_cluster_wait(lw *l);
+void w_cluster_barrier(lw *l);
 void w_yield(lw *l);
 void w_unsupported(lw *l);
 

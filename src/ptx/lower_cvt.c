@@ -325,6 +325,8 @@ hw_wir_val w_cvta(lw *l, hw_wir_val a, bool to)
 {
     if (l->x->space != PTX_SPACE_SHARED)
         return a;
+    if (lw_has(l, PTX_M_shared_cluster))
+        return lw_cvta_cluster(l, a, to);
     hw_wir_val base = lw_nullary(l, HW_W_SHARED_BASE, HW_T_I64, 0);
     base = lw_fit(l, base, HW_T_I64, T, false);
     return hw_wir_op2(&l->b, to ? HW_W_SUB : HW_W_ADD, T, a, base);
@@ -349,5 +351,5 @@ hw_wir_val w_isspacep(lw *l)
         v = lw_fit(l, v, HW_T_I32, HW_T_I64, false);
     hw_wir_val p = hw_wir_op1(&l->b, HW_W_ISSPACE, HW_T_I64, v);
     lw_last(l)->space = space_of(l->x->space);
-    return p;
+    return lw_has(l, PTX_M_shared_cluster) ? lw_is_in_cluster(l, v, p) : p;
 }

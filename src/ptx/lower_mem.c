@@ -50,6 +50,18 @@ lw_address lw_find_address(lw *l, const ptx_operand *o, ptx_space space)
     return a;
 }
 
+/* The same for an access of its own; in .shared::cluster a register may name another block's memory. */
+static lw_address access_address(lw *l, const ptx_operand *o)
+{
+    lw_address a = lw_find_address(l, o, l->x->space);
+    if (a.space == HW_SPACE_SHARED && a.base.kind == HW_V_REG && lw_has(l, PTX_M_shared_cluster)) {
+        hw_wir_val at = lw_fit(l, a.base, lw_reg_type(l, a.base.reg), HW_T_I64, false);
+        a.base = lw_cluster_to_generic(l, at, true);
+        a.space = HW_SPACE_GENERIC;
+    }
+    return a;
+}
+
 /* What volatile, relaxed, acquire, release, mmio and the cache operators mean for an access. */
 static void set_order(const lw *l, hw_wir_insn *i)
 {
@@ -184,7 +196,7 @@ void w_ld(lw *l)
         load_from_register(l, p, frame_offset(&l->i->ops[1]));
         return;
     }
-    lw_address a = lw_find_address(l, &l->i->ops[1], l->x->space);
+    lw_address a = access_address(l, &l->i->ops[1]);
     settle_param(l, p, &a);
     emit_load(l, &a);
 }
@@ -196,7 +208,7 @@ void w_st(lw *l)
         store_to_register(l, p, frame_offset(&l->i->ops[0]));
         return;
     }
-    lw_address a = lw_find_address(l, &l->i->ops[0], l->x->space);
+    lw_address a = access_address(l, &l->i->ops[0]);
     settle_param(l, p, &a);
     hw_wir_val src[9] = { a.base };
     for (unsigned k = 0; k < l->x->vec; k++)
@@ -216,7 +228,7 @@ static bool is_float_type(hw_wir_type t)
     return t >= HW_T_F16 && t <= HW_T_V2BF16;
 }
 
-static hw_wir_atom atom_of(const lw *l)
+hw_wir_atom lw_atom_of(const lw *l)
 {
     static const struct {
         uint8_t mod, is_unsigned, is_signed, is_float;
@@ -255,7 +267,7 @@ static void one_atomic(lw *l, const lw_address *a, unsigned k, const ptx_operand
         hw_wir_emit(&l->b, red ? HW_W_RED : HW_W_ATOM, l->t[0], !red, &dst, 1 + nvalues, src);
     i->imm = a->offset + k * (hw_wir_bits(l->t[0]) / 8);
     i->space = (uint8_t)a->space;
-    i->atom = atom_of(l);
+    i->atom = lw_atom_of(l);
     if (lw_has(l, PTX_M_noftz))
         i->flags |= HW_I_NOFTZ_MEM;
     set_order(l, i);
@@ -270,7 +282,7 @@ void w_atom(lw *l)
     bool has_result = l->x->row->ndest == 1;
     const ptx_operand *o = l->i->ops;
     const ptx_operand *d = has_result ? o++ : NULL;
-    lw_address a = lw_find_address(l, o++, l->x->space);
+    lw_address a = access_address(l, o++);
     unsigned nvalues = l->x->boolop == PTX_M_cas ? 2 : 1;
     const ptx_operand *values[2] = { o, o + 1 };
     for (unsigned k = 0; k < l->x->vec; k++)

@@ -123,8 +123,8 @@ static hw_wir_val sreg_in_full(lw *l, const ptx_sreg *r, int component)
         return lw_nullary(l, HW_W_CLOCK, t, r->value);
     case PTX_SR_HIGH:
         return lw_part(l, lw_nullary(l, HW_W_CLOCK, HW_T_I64, r->value), HW_T_I64, 32, HW_T_I32);
-    case PTX_SR_ONE_DIM:
-        return hw_wir_imm(c < 3 ? r->value : 0);
+    case PTX_SR_CLUSTER:
+        return lw_cluster_sreg(l, r->value, c);
     default:
         return hw_wir_imm(r->value);
     }

@@ -161,10 +161,11 @@ void w_bar(lw *l)
     effect(l, op, HW_T_NONE, 0, NULL, 2, src);
 }
 
-/* A cluster is one block here, so its barrier is the block's. */
-void w_cluster_wait(lw *l)
+void w_cluster_barrier(lw *l)
 {
-    effect(l, HW_W_BARRIER, HW_T_NONE, 0, NULL, 2, (hw_wir_val[]){ hw_wir_imm(0), HW_WIR_NONE });
+    hw_wir_op op = lw_has(l, PTX_M_arrive) ? HW_W_BARRIER_ARRIVE : HW_W_BARRIER;
+    effect(l, op, HW_T_NONE, 0, NULL, 2,
+           (hw_wir_val[]){ hw_wir_imm(HW_BARRIER_CLUSTER), HW_WIR_NONE });
 }
 
 void w_yield(lw *l)

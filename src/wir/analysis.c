@@ -102,7 +102,7 @@ static void find_modes(analysis *n)
 /* Could a warp have to be suspended inside: a barrier, a yield, or a loop that may spin? */
 bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
 {
-    bool waits = false, loops = false;
+    bool waits = false, asks_barrier = false, loops = false;
     for (uint32_t b = 0; b < f->blocks.len; b++) {
         const hw_wir_block *block = &f->blocks.ptr[b];
         for (size_t k = 0; k < block->insns.len; k++) {
@@ -110,12 +110,14 @@ bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
             if (hw_wir_is(i, HW_WF_S) || hw_wir_waits(i->op))
                 return true;
             waits |= i->op == HW_W_ATOM && (i->atom == HW_ATOM_CAS || i->atom == HW_ATOM_EXCH);
+            asks_barrier |= i->op == HW_W_HELPER && i->imm == HW_H_MBARRIER_WAIT;
             waits |= i->op == HW_W_LOAD && (i->flags & (HW_I_VOLATILE | HW_I_ACQUIRE));
         }
         for (uint32_t k = 0; k < block->ntargets; k++)
             loops |= block->targets[k] <= b;
     }
-    return spins_suspend && waits && loops;
+    /* What an mbarrier waits for is usually brought by warps of the same block. */
+    return ((spins_suspend && waits) || asks_barrier) && loops;
 }
 
 /* ---- divergence ---- */

@@ -118,4 +118,6 @@ static inline bool hw_wir_live_out(const hw_wir_analysis *n, uint32_t block, uin
     return n->live_bit[reg] != UINT32_MAX && hw_bit(n->live_out_set[block], n->live_bit[reg]);
 }
 
+#include "hw_wir_async.h"
+
 #endif

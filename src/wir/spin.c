@@ -41,8 +41,16 @@ static bool shared_space(const hw_wir_insn *i)
            i->space == HW_SPACE_SHARED;
 }
 
+/* Is a phase complete: other warps and other lanes complete it. */
+static bool asks_barrier(const hw_wir_insn *i)
+{
+    return i->op == HW_W_HELPER && i->imm == HW_H_MBARRIER_WAIT;
+}
+
 static bool may_await(const hw_wir_insn *i)
 {
+    if (asks_barrier(i))
+        return true;
     return (i->op == HW_W_ATOM || i->op == HW_W_LOAD) && shared_space(i) &&
            !(i->flags & HW_I_READONLY);
 }
@@ -151,6 +159,8 @@ static bool awaits(const spinner *s, const hw_wir_insn *i)
 {
     if (!may_await(i))
         return false;
+    if (asks_barrier(i))
+        return true;
     if (i->op == HW_W_ATOM)
         return atomic_awaits(s, i);
     return s->has_yield || (i->flags & (HW_I_VOLATILE | HW_I_ACQUIRE));

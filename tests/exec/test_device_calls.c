@@ -357,7 +357,7 @@ static void clocks_go_forward(void **state)
 static uint32_t k_missing(hw_frame *f)
 {
     hw_lane_arrays io = { NULL, NULL, 0, 0 };
-    f->call->helpers[HW_H_MBARRIER](f, f->lanes, &io, 0);
+    f->call->helpers[HW_H_LDMATRIX](f, f->lanes, &io, 0);
     return HW_WARP_DONE;
 }
 
@@ -367,7 +367,7 @@ static void what_is_not_supported_names_itself(void **state)
     rig *r = rig_new(1, NULL);
     assert_int_equal(RUN(r, k_missing, ((rig_shape){ .block = { 32 } }), 0),
                      HW_F_ILLEGAL_INSTRUCTION);
-    assert_non_null(strstr(r->fault.text, "not supported: device function MBARRIER"));
+    assert_non_null(strstr(r->fault.text, "not supported: device function LDMATRIX"));
     rig_free(r);
 }
 

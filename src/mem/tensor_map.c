@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Tensor maps: sizes, places, swizzles. */
+#include "hw_mem.h"
+
+static const struct {
+    uint8_t bytes;
+    bool is_float;
+    uint64_t nan;
+} types[HW_TENSOR_TYPES] = {
+    [HW_TENSOR_U8] = { 1, false, 0 },
+    [HW_TENSOR_U16] = { 2, false, 0 },
+    [HW_TENSOR_U32] = { 4, false, 0 },
+    [HW_TENSOR_S32] = { 4, false, 0 },
+    [HW_TENSOR_U64] = { 8, false, 0 },
+    [HW_TENSOR_S64] = { 8, false, 0 },
+    [HW_TENSOR_F16] = { 2, true, 0x7fff },
+    [HW_TENSOR_F32] = { 4, true, 0x7fffffff },
+    [HW_TENSOR_F64] = { 8, true, UINT64_C(0x7fffffffffffffff) },
+    [HW_TENSOR_BF16] = { 2, true, 0x7fff },
+    [HW_TENSOR_F32_FTZ] = { 4, true, 0x7fffffff },
+    [HW_TENSOR_TF32] = { 4, true, 0x7fffffff },
+    [HW_TENSOR_TF32_FTZ] = { 4, true, 0x7fffffff },
+};
+
+/* Which bits of an address are exchanged with which (log2 of the piece, of the line, how many). */
+static const struct {
+    uint8_t to, from, bits;
+    uint16_t line; /* bytes a row of the box may have at most */
+} swizzles[HW_SWIZZLES] = {
+    [HW_SWIZZLE_NONE] = { 0, 0, 0, 0 },          [HW_SWIZZLE_32] = { 4, 7, 1, 32 },
+    [HW_SWIZZLE_64] = { 4, 7, 2, 64 },           [HW_SWIZZLE_128] = { 4, 7, 3, 128 },
+    [HW_SWIZZLE_128_ATOM_32] = { 5, 7, 2, 128 }, [HW_SWIZZLE_128_ATOM_32_FLIP] = { 5, 7, 2, 128 },
+    [HW_SWIZZLE_128_ATOM_64] = { 6, 7, 1, 128 },
+};
+
+unsigned hw_tensor_element_bytes(unsigned type)
+{
+    return type < HW_TENSOR_TYPES ? types[type].bytes : 0;
+}
+
+uint32_t hw_tensor_box(const hw_tensor_map *m, unsigned d)
+{
+    uint32_t step = d ? m->step[d] : 1;
+    return (m->box[d] + step - 1) / step;
+}
+
+uint64_t hw_tensor_box_bytes(const hw_tensor_map *m)
+{
+    uint64_t n = hw_tensor_element_bytes(m->type);
+    for (unsigned d = 0; d < m->rank; d++)
+        n *= hw_tensor_box(m, d);
+    return n;
+}
+
+static bool dimension_valid(const hw_tensor_map *m, unsigned d)
+{
+    const uint64_t stride_most = UINT64_C(1) << 40;
+    bool stride = d == 0 || (m->stride[d - 1] % 16 == 0 && m->stride[d - 1] < stride_most);
+    return stride && m->box[d] >= 1 && m->box[d] <= 256 && m->step[d] >= 1 && m->step[d] <= 8;
+}
+
+bool hw_tensor_map_valid(const hw_tensor_map *m)
+{
+    if (m->magic != HW_TENSOR_MAGIC || m->rank < 1 || m->rank > HW_TENSOR_DIMS ||
+        m->type >= HW_TENSOR_TYPES || m->swizzle >= HW_SWIZZLES ||
+        m->swizzle == HW_SWIZZLE_128_ATOM_32_FLIP || m->address % 16)
+        return false;
+    for (unsigned d = 0; d < m->rank; d++)
+        if (!dimension_valid(m, d))
+            return false;
+    uint32_t row = m->box[0] * types[m->type].bytes, line = swizzles[m->swizzle].line;
+    return row % 16 == 0 && (!line || row <= line) && (!m->nan || types[m->type].is_float);
+}
+
+uint64_t hw_tensor_swizzled(unsigned swizzle, uint64_t at)
+{
+    uint64_t mask = (UINT64_C(1) << swizzles[swizzle].bits) - 1;
+    at ^= (at >> swizzles[swizzle].from & mask) << swizzles[swizzle].to;
+    return at;
+}
+
+uint64_t hw_tensor_element(const hw_tensor_map *m, const int64_t *c)
+{
+    uint64_t at = m->address;
+    for (unsigned d = 0; d < m->rank; d++) {
+        if (c[d] < 0 || c[d] > m->last[d])
+            return 0;
+        at += (uint64_t)c[d] * (d ? m->stride[d - 1] : types[m->type].bytes);
+    }
+    return at;
+}
+
+uint64_t hw_tensor_outside(const hw_tensor_map *m)
+{
+    return m->nan ? types[m->type].nan : 0;
+}
