@@ -91,12 +91,12 @@ static step product(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsig
 }
 
 /* What an addition or subtraction of something fixed adds. */
-static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in)
+static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
 {
     hw_wir_val by = in->src[1];
     int sign = in->op == HW_W_SUB ? -1 : 1;
     bool narrow = hw_wir_bits((hw_wir_type)in->type) == 32;
-    if (step_of(g, l, by, 1).kind != FIXED)
+    if (step_of(g, l, by, depth).kind != FIXED)
         return unknown;
     step s = { MOVES, true, 0, sign, by };
     if (by.kind != HW_V_REG)
@@ -108,12 +108,13 @@ static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in)
 }
 
 /* x = x + something fixed, perhaps by way of other registers. */
-static step turn(const hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn *in)
+static step turn(const hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn *in,
+                 unsigned depth)
 {
     step all = fixed;
     for (unsigned i = 0, n = 1; n == 1 && i < MOST_DEPTH; i++) {
         if (in->op == HW_W_ADD || in->op == HW_W_SUB)
-            all = sum(all, added(g, l, in), 1);
+            all = sum(all, added(g, l, in, depth + 1), 1);
         else if (in->op != HW_W_MOV)
             return unknown;
         hw_wir_val next = in->src[0];
@@ -134,7 +135,7 @@ static step step_of(const hw_gen *g, const loop *l, hw_wir_val v, unsigned depth
         return fixed;
     if (n > 1 || depth >= MOST_DEPTH || in->guard.kind == HW_V_REG)
         return unknown;
-    step s = turn(g, l, v.reg, in);
+    step s = turn(g, l, v.reg, in, depth);
     if (s.kind != UNKNOWN)
         return s;
     switch (in->op) {

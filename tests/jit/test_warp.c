@@ -234,6 +234,36 @@ static void a_loop_that_lanes_leave_by_ending_ends(void **state)
     rig_free(r);
 }
 
+/* An address made of two registers that each add the other: no step to follow, and no end to it. */
+static const char fibonacci[] =
+    "module shared=0 params=8 reqntid=0,0,0 indirect=0\n"
+    "kernel @k local=0 {\n  reg i32 %t %n %x %sum\n  reg i64 %p %o %w %a %b %at\n  reg i1 %q\n"
+    "entry:\n  %p = param_addr\n  %o = load.i64.param [%p]\n"
+    "  %t = sreg.i32 tid_x\n  %w = sext.i32.i64 %t\n  %w = mul.i64 %w, 4\n"
+    "  %o = add.i64 %o, %w\n  %a = mov.i64 128\n  %b = mov.i64 0\n"
+    "  %n = mov.i32 0\n  %sum = mov.i32 0\n  br again\n"
+    "again:\n  %a = add.i64 %a, %b\n  %b = add.i64 %b, %a\n  %at = add.i64 %o, %b\n"
+    "  %x = load.i32.global [%at]\n  %sum = add.i32 %sum, %x\n  %n = add.i32 %n, 1\n"
+    "  %q = icmp.i32.lt_u %n, 5\n  cbr %q, again, end\n"
+    "end:\n  store.i32.global [%o], %sum\n  exit\n}\n";
+
+static void addresses_may_step_by_each_other(void **state)
+{
+    (void)state;
+    rig *r = rig_new(fibonacci);
+    compiled(r);
+    for (uint32_t i = 0; i < RIG_MEMORY / 4; i++)
+        memcpy(r->memory + (size_t)i * 4, &i, 4);
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_true(rig_run(r));
+    for (uint32_t t = 0; t < 32; t++) {
+        uint32_t sum, want = 5 * t + 32 * (1 + 3 + 8 + 21 + 55);
+        memcpy(&sum, r->memory + (size_t)t * 4, 4);
+        assert_int_equal(sum, want);
+    }
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_lock_inside_a_warp_is_diagnosed_where_they_are_not),
         cmocka_unit_test(endless_loops_can_be_stopped),
         cmocka_unit_test(a_loop_that_lanes_leave_by_ending_ends),
+        cmocka_unit_test(addresses_may_step_by_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
