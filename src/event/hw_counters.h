@@ -166,7 +166,8 @@ typedef struct hw_count_table {
 /* Accesses that are told wait on a tape until it is full, or their block ends. */
 typedef struct hw_tape_entry {
     struct hw_frame *frame; /* of the warp */
-    uint32_t site, lanes;   /* of the table; who takes part */
+    uint32_t site, lanes;   /* of the table; who takes part. 0: all, a known pattern: address[0] is
+                               lane 0's, and the access is counted as well */
 } hw_tape_entry;
 
 enum { HW_TAPE_ENTRIES = 32 };
@@ -178,6 +179,17 @@ typedef struct hw_tape {
     uint64_t n; /* below HW_TAPE_ENTRIES when nobody writes */
     uint64_t unused[7];
 } hw_tape;
+
+/* How far lanes are from lane 0 at a site whose pattern is known; of a worker's counters. */
+static inline void hw_site_distances(const hw_site *s, const uint64_t *counters, uint64_t *out)
+{
+    const uint64_t *first = counters + s->first;
+    uint64_t r = s->known == HW_SITE_STRIDE ? first[-1] : 0;
+    for (int i = 0; i < 32; i++)
+        out[i] = s->known == HW_SITE_SEEN ? first[i - 32]
+                                          : (uint64_t)(s->offset ? s->offset[i] : 0) +
+                                                (uint64_t)(s->scale ? s->scale[i] : 0) * r;
+}
 
 /* ---- what a launch counted ---- */
 
@@ -209,6 +221,10 @@ typedef struct hw_access_told {
     bool real;           /* addresses are the real ones; else see above */
     uint64_t times;      /* that many equal accesses */
     int64_t add;         /* to each address below */
+    /* address NULL: an access of a known pattern with all lanes, whose rules are told at the end;
+     * for those who follow addresses. Lane i is at base + hw_site_distances(site, pattern)[i]. */
+    uint64_t base;
+    const uint64_t *pattern;
     /* 32; those of lanes not in the mask are any. Local memory, which a device interleaves so that equal offsets of
      * neighbouring lanes are neighbours, comes so: offset / w * 32 * w + lane * w + offset % w, w = the site's bytes
      * or 4 if less. */
@@ -228,7 +244,7 @@ typedef struct hw_listener {
     void (*access)(void *worker, const hw_access_told *a, uint32_t n); /* n of them, in order */
     /* The launch ended, well or not: add the workers' states in order of index and free all. */
     void (*end)(void *launch, const hw_counters *c);
-    void (*block)(void *worker); /* a thread block ended; NULL: not asked for */
+    void (*block)(void *worker, uint64_t index); /* a thread block ended; NULL: not asked for */
 } hw_listener;
 
 #endif

@@ -74,9 +74,10 @@ struct hw_frame {
 
 typedef uint32_t hw_warp_fn(hw_frame *f); /* returns hw_warp_status */
 
-enum {                       /* hw_variant.listeners */
-       HW_LISTEN_COUNT = 1,  /* counters; accesses of known patterns are told at the end */
-       HW_LISTEN_ACCESS = 2, /* every access is told when it is made, with its real addresses */
+enum {                      /* hw_variant.listeners */
+       HW_LISTEN_COUNT = 1, /* counters; accesses of known patterns are told at the end */
+       HW_LISTEN_ACCESS =
+           2, /* every access but those to shared memory is told, in the order of the warp, with where it goes */
 };
 
 #include "hw_counters.h"

@@ -98,18 +98,20 @@ static void tell_generic(batch *b, const hw_frame *f, hw_access_told a, unsigned
 }
 
 static void tell_site(batch *b, const hw_tape_entry *e, const hw_site *s, uint32_t site,
-                      const uint64_t *address)
+                      const uint64_t *address, const uint64_t *counters)
 {
     const hw_frame *f = e->frame;
     const hw_block *block = f->owner;
     hw_access_told *a = next_told(b); /* filled in its place: copying it would wait for the parts */
     a->site = site;
     a->space = s->space;
-    a->lanes = e->lanes;
+    a->lanes = e->lanes ? e->lanes : UINT32_MAX;
     a->real = true;
     a->times = 1;
     a->add = s->add;
-    a->address = address;
+    a->address = e->lanes ? address : NULL;
+    a->base = address[0] + (uint64_t)s->add;
+    a->pattern = counters;
     a->sm = f->smid;
     a->warp = f->warp;
     a->thread_block = atomic_load_explicit(&block->index, memory_order_relaxed);
@@ -176,7 +178,7 @@ static void go_through(const struct hw_tally *t, const hw_count_table *table, ui
         if (s->first != HW_NO_INDEX && e->lanes == UINT32_MAX)
             remember(s, counters, tape->address[i]);
         for (uint32_t at = e->site; at != HW_NO_INDEX; at = table->sites[at].next)
-            tell_site(&b, e, &table->sites[at], at, tape->address[i]);
+            tell_site(&b, e, &table->sites[at], at, tape->address[i], counters);
     }
     tell_all(&b);
     tape->n = 0;
@@ -194,11 +196,11 @@ void hw_count_listen(hw_frame *f)
     hw_count_empty(b->worker->tally);
 }
 
-void hw_count_ended(struct hw_tally *t)
+void hw_count_ended(struct hw_tally *t, uint64_t block)
 {
     t->blocks_done++;
     if (t->listener->block)
-        t->listener->block(t->state);
+        t->listener->block(t->state, block);
 }
 
 /* ---- the beginning ---- */
@@ -277,17 +279,6 @@ uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow)
 
 /* ---- the end ---- */
 
-/* How far lanes are from lane 0 in the accesses that were counted. */
-static void distances(const hw_site *s, const uint64_t *counters, uint64_t *out)
-{
-    const uint64_t *first = counters + s->first;
-    uint64_t r = s->known == HW_SITE_STRIDE ? first[-1] : 0;
-    for (int i = 0; i < HW_WARP_LANES; i++)
-        out[i] = s->known == HW_SITE_SEEN ? first[i - HW_WARP_LANES]
-                                          : (uint64_t)at(s->offset, (unsigned)i) +
-                                                (uint64_t)at(s->scale, (unsigned)i) * r;
-}
-
 static void tell_class(const hw_run *r, batch *b, const hw_site *s, hw_access_told *a,
                        const uint64_t *distance, uint64_t base)
 {
@@ -311,7 +302,7 @@ static void tell_counted(const hw_run *r, const struct hw_tally *t, const hw_cou
         uint64_t distance[HW_WARP_LANES];
         if (s->first == HW_NO_INDEX)
             continue;
-        distances(s, counters, distance);
+        hw_site_distances(s, counters, distance);
         for (uint32_t c = 0; c < (uint32_t)HW_ACCESS_PERIOD >> s->shift; c++) {
             hw_access_told a = { .site = i, .times = counters[s->first + c] };
             uint64_t base = ORIGIN[s->space] + ((uint64_t)c << s->shift) + (uint64_t)s->add;

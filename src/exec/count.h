@@ -23,7 +23,7 @@ hw_status hw_count_begin(hw_run *r, hw_diag *d);
 void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s);
 /* A warp of this worker goes on in the slow variant: its counters. NULL: out of memory. */
 uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow);
-void hw_count_ended(struct hw_tally *t); /* a block ended */
+void hw_count_ended(struct hw_tally *t, uint64_t block); /* a block ended */
 /* Tell what is on the worker's tapes: before its blocks' frames change. */
 void hw_count_empty(struct hw_tally *t);
 /* The callback of generated code: a tape is full. */

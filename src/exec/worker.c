@@ -243,7 +243,7 @@ static void work(hw_worker *k)
         if (k->tally)
             hw_count_empty(k->tally);
         if (k->tally && o == HW_BLOCK_ENDED)
-            hw_count_ended(k->tally);
+            hw_count_ended(k->tally, atomic_load_explicit(&b->index, memory_order_relaxed));
         b->busy = false;
         k->stalls = 0;
         b = next_busy(k);

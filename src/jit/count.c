@@ -83,6 +83,18 @@ static hw_site *site_at(hw_gen *g, uint32_t i)
     return &g->count->sites.ptr[i];
 }
 
+/* Whether somebody wants the site's addresses in order. */
+static bool is_followed(const hw_gen *g, const hw_site *s)
+{
+    return (g->v->listeners & HW_LISTEN_ACCESS) && s->space != HW_SITE_SHARED;
+}
+
+/* Local memory is interleaved: where lanes are does not follow from where lane 0 is. */
+static bool can_have_pattern(const hw_gen *g, const hw_site *s)
+{
+    return s->space != HW_SITE_GENERIC && (s->space != HW_SITE_LOCAL || !is_followed(g, s));
+}
+
 /* Joins the site to those through the same unchanged register, if there are some. */
 static void join(gathering *t, const hw_wir_insn *in, uint32_t site)
 {
@@ -90,7 +102,7 @@ static void join(gathering *t, const hw_wir_insn *in, uint32_t site)
     s->shift = class_shift(s);
     t->g->count->leads[site] = true;
     if (in->op == HW_W_COPY || in->guard.kind == HW_V_REG || in->src[0].kind != HW_V_REG ||
-        t->g->v->listeners & HW_LISTEN_ACCESS)
+        is_followed(t->g, s))
         return;
     uint32_t reg = in->src[0].reg, first = t->leader[reg];
     if (t->epoch_of[reg] != t->epoch || site_at(t->g, first)->space != s->space) {
@@ -129,7 +141,7 @@ static void give_counters(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsig
                     : shape->d                      ? HW_SITE_STRIDE
                                                     : HW_SITE_FIXED;
     uint32_t first = HW_NO_INDEX;
-    if (l->space != HW_SITE_GENERIC && !(g->v->listeners & HW_LISTEN_ACCESS)) {
+    if (can_have_pattern(g, l)) {
         static const uint8_t before[] = { 0, 2, GEN_LANES + 1 };
         g->count->t.n_counters += before[known];
         first = g->count->t.n_counters;
@@ -258,21 +270,21 @@ static hw_lv on_tape(hw_gen *g, size_t offset)
     return hwg_gep_k(g, base, (int64_t)offset - (int64_t)sizeof(hw_tape));
 }
 
-/* Writes the access on the tape, which is gone through when it is full. */
-static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
+/* Writes an access on the tape, which is gone through when it is full. */
+static void write_tape(hw_gen *g, uint32_t site, hw_lv lanes, hw_lv addresses)
 {
     hw_lv count = on_tape(g, offsetof(hw_tape, n)), n = hwg_load(g, g->i64, count, 8);
     hw_lv at = b_mul(g, n, hwg_k(g->i64, sizeof(uint64_t[HW_WARP_LANES])));
     hw_lv entry = b_mul(g, n, hwg_k(g->i64, sizeof(hw_tape_entry)));
     hw_lv to = hwg_gep(g, on_tape(g, offsetof(hw_tape, entry)), entry);
-    hw_lv lanes = b_shl(g, b_zext(g, g->exec, g->i64), hwg_k(g->i64, 32));
     hw_lv next = b_add(g, n, hwg_k(g->i64, 1));
+    hw_lv both =
+        b_or(g, b_shl(g, b_zext(g, lanes, g->i64), hwg_k(g->i64, 32)), hwg_k(g->i64, site));
     hw_lb full = hwg_block(g, "full"), on = hwg_block(g, "told");
-    hwg_store(g, hwg_vector(g, addr, HW_T_I64),
-              hwg_gep(g, on_tape(g, offsetof(hw_tape, address)), at), 64);
+    hwg_store(g, addresses, hwg_gep(g, on_tape(g, offsetof(hw_tape, address)), at),
+              hwg_lanes(addresses) == 1 ? 8 : 64);
     hwg_store(g, g->frame, hwg_gep_k(g, to, offsetof(hw_tape_entry, frame)), 8);
-    hwg_store(g, b_or(g, lanes, hwg_k(g->i64, site)),
-              hwg_gep_k(g, to, offsetof(hw_tape_entry, site)), 8);
+    hwg_store(g, both, hwg_gep_k(g, to, offsetof(hw_tape_entry, site)), 8);
     hwg_store(g, next, count, 8);
     hwg_unlikely(g, b_icmp(g, LLVMIntEQ, next, hwg_k(g->i64, HW_TAPE_ENTRIES)), full, on);
     hwg_at(g, full);
@@ -283,6 +295,11 @@ static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
     hwg_at(g, on);
 }
 
+static void tell(hw_gen *g, uint32_t site, hw_lanes addr)
+{
+    write_tape(g, site, g->exec, hwg_vector(g, addr, HW_T_I64));
+}
+
 static hw_lv lane0(hw_gen *g, hw_lanes addr)
 {
     if (addr.kind != HW_SHAPE_VARYING)
@@ -290,9 +307,12 @@ static hw_lv lane0(hw_gen *g, hw_lanes addr)
     return LLVMBuildExtractElement(g->b, addr.v, hwg_k(g->i32, 0), "");
 }
 
-static void count_class(hw_gen *g, const hw_site *s, hw_lanes addr)
+static void count_class(hw_gen *g, uint32_t site, hw_lanes addr)
 {
+    const hw_site *s = site_at(g, site);
     hw_lv address = lane0(g, addr);
+    if (is_followed(g, s))
+        write_tape(g, site, hwg_k(g->i32, 0), address);
     if (s->space == HW_SITE_LOCAL)
         address = b_sub(g, address, hwg_frame_once(g, offsetof(hw_frame, local), g->i64));
     hw_lv low = b_and(g, address, hwg_k(g->i64, HW_ACCESS_PERIOD - 1));
@@ -331,13 +351,13 @@ static void count_site(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned
     }
     hw_lv plain = is_plain(g, s, addr);
     if (LLVMIsAConstantInt(plain) && LLVMConstIntGetZExtValue(plain)) {
-        count_class(g, s, addr);
+        count_class(g, site, addr);
         return;
     }
     hw_lb yes = hwg_block(g, "plain"), no = hwg_block(g, "told"), on = hwg_block(g, "counted");
     hwg_likely(g, plain, yes, no);
     hwg_at(g, yes);
-    count_class(g, s, addr);
+    count_class(g, site, addr);
     LLVMBuildBr(g->b, on);
     hwg_at(g, no);
     tell(g, site, addr);

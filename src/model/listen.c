@@ -109,6 +109,11 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         const hw_access_told *t = &told[i];
         const hw_site *site = &w->launch->table->sites[t->site];
+        if (!t->address) {
+            if (w->launch->cache)
+                hw_model_cache_access(w->launch->cache, w->index, t, site);
+            continue;
+        }
         slot *cell = cell_of(w, t);
         side *s = &sides[t->space == HW_SITE_SHARED];
         bool aside =
@@ -126,10 +131,13 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
     finish(&sides[1], true);
 }
 
-static void block_ended(void *state)
+static void block_ended(void *state, uint64_t index)
 {
     const worker *w = state;
-    hw_model_share_block(w->launch->model);
+    if (w->launch->cache)
+        hw_model_cache_block(w->launch->cache, w->index, index);
+    if (w->launch->model->share)
+        hw_model_share_block(w->launch->model);
 }
 
 /* ---- the end ---- */
@@ -217,7 +225,7 @@ void hw_model_listen(hw_model *m)
         .begin = begin,
         .worker = start_worker,
         .access = hear,
-        .block = m->share ? block_ended : NULL,
+        .block = m->share || m->level == HW_MODEL_CACHES ? block_ended : NULL,
         .end = end,
     };
 }

@@ -76,7 +76,7 @@ typedef struct entry {
     HW_VEC(group *) groups;
 } entry;
 
-typedef struct cache_sim cache_sim; /* cache.c */
+typedef struct cache_sim cache_sim; /* levels.c */
 
 typedef struct launch launch;
 typedef struct worker {
@@ -166,10 +166,11 @@ void hw_model_share_block(hw_model *m);
 void hw_model_share_end(hw_model *m);
 void hw_model_share_changing(hw_model *m, bool changing);
 
-/* ---- cache.c ---- */
+/* ---- levels.c ---- */
 cache_sim *hw_model_cache_new(const hw_model *m, const hw_counters *c, uint32_t workers);
 void hw_model_cache_access(cache_sim *c, uint32_t worker, const hw_access_told *t,
                            const hw_site *s);
+void hw_model_cache_block(cache_sim *c, uint32_t worker, uint64_t block); /* a block ended */
 /* The launch ended: add the counts, and free c. */
 void hw_model_cache_end(cache_sim *c, sums *into);
 

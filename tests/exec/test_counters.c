@@ -92,7 +92,8 @@ static void one_told(worker *w, const hw_access_told *a)
 static void access_told(void *state, const hw_access_told *a, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        one_told(state, &a[i]);
+        if (a[i].address) /* else it is counted as well */
+            one_told(state, &a[i]);
 }
 
 static void keep(heard *h, const hw_counters *c)

@@ -595,7 +595,8 @@ static void listen(hw_frame *f)
 {
     hw_tape *t = (hw_tape *)(void *)f->counters - 1;
     for (uint32_t i = 0; i < t->n; i++)
-        listen_one(f->counters, &t->entry[i], t->address[i]);
+        if (t->entry[i].lanes) /* else it is counted as well */
+            listen_one(f->counters, &t->entry[i], t->address[i]);
     t->n = 0;
 }
 
