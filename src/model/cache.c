@@ -43,17 +43,15 @@ void hw_cache_init(cache *c, uint64_t bytes, uint32_t ways, uint32_t line, uint3
     c->hints = HINTS_MOST - 1;
     while (c->hints / 2 >= n)
         c->hints /= 2;
-    c->tag = zeros(n, sizeof *c->tag);
-    c->used = zeros(n, sizeof *c->used);
-    c->state = zeros(n, sizeof *c->state);
+    c->set = zeros(c->sets, sizeof *c->set);
+    c->lines = zeros(n, sizeof *c->lines);
     c->hint = zeros(c->hints + 1, sizeof *c->hint);
 }
 
 void hw_cache_free(cache *c)
 {
-    free(c->tag);
-    free(c->used);
-    free(c->state);
+    free(c->set);
+    free(c->lines);
     free(c->hint);
 }
 
@@ -71,14 +69,14 @@ static inline size_t set_of(const cache *c, uint64_t line)
     return line - q * c->sets;
 }
 
-/* The line is not where the hint says: its way, or the one that has been used least recently. */
-static uint32_t find_way(const cache *c, size_t first, uint64_t line, bool *found)
+/* The line is not where the hint says: its way, or a free one, or that used least recently. */
+static uint32_t find_way(cache *c, cache_set *set, cache_line *lines, uint64_t line, bool *found)
 {
-    uint32_t oldest = 0;
+    uint32_t oldest = 0, n = set->epoch == c->since ? (uint32_t)set->filled : 0;
     uint64_t least = UINT64_MAX;
-    for (uint32_t w = 0; w < c->ways; w++) {
-        uint64_t used = c->used[first + w];
-        if (c->tag[first + w] == line && used > c->since) {
+    for (uint32_t w = 0; w < n; w++) {
+        uint64_t used = lines[w].used;
+        if (lines[w].tag == line) {
             *found = true;
             return w;
         }
@@ -86,29 +84,33 @@ static uint32_t find_way(const cache *c, size_t first, uint64_t line, bool *foun
         least = used < least ? used : least;
     }
     *found = false;
-    return oldest;
+    if (n == c->ways)
+        return oldest;
+    set->epoch = c->since;
+    set->filled = n + 1;
+    lines[n].state = 0;
+    return n;
 }
 
 /* Of a line's sectors those that were not there. */
 static inline uint32_t touch_line(cache *c, uint64_t line, uint32_t bits, bool write,
                                   uint64_t *lost)
 {
-    size_t first = set_of(c, line) * c->ways;
+    size_t set = set_of(c, line);
+    cache_line *lines = &c->lines[set * c->ways], *l;
     uint16_t *hint = &c->hint[line & c->hints];
-    size_t at = first + *hint;
     uint32_t dirty = write ? bits << DIRTY : 0;
     bool found = true;
-    if (*hint >= c->ways || c->tag[at] != line || c->used[at] <= c->since) {
-        uint32_t way = find_way(c, first, line, &found);
-        at = first + way;
+    l = &lines[*hint < c->ways ? *hint : 0];
+    if (l->tag != line || l->used <= c->since) {
+        uint32_t way = find_way(c, &c->set[set], lines, line, &found);
+        l = &lines[way];
         *hint = (uint16_t)way;
     }
-    uint32_t before = found ? c->state[at] : 0;
-    if (!found && c->used[at] > c->since)
-        *lost += (uint64_t)__builtin_popcount(c->state[at] >> DIRTY) * (c->sector / SECTOR);
-    c->tag[at] = line;
-    c->used[at] = ++c->clock;
-    c->state[at] = before | bits | dirty;
+    uint32_t before = found ? l->state : 0;
+    if (!found && l->state >> DIRTY)
+        *lost += (uint64_t)__builtin_popcount(l->state >> DIRTY) * (c->sector / SECTOR);
+    *l = (cache_line){ line, ++c->clock, before | bits | dirty };
     return bits & ~before;
 }
 
@@ -130,8 +132,8 @@ uint32_t hw_cache_touch(cache *c, uint64_t chunk, uint32_t mask, bool write, uin
 uint64_t hw_cache_dirty(const cache *c)
 {
     uint64_t n = 0;
-    for (size_t i = 0; c->tag && i < (size_t)c->sets * c->ways; i++)
-        if (c->used[i] > c->since)
-            n += (uint64_t)__builtin_popcount(c->state[i] >> DIRTY);
+    for (size_t s = 0; c->lines && s < c->sets; s++)
+        for (size_t w = 0; c->set[s].epoch == c->since && w < c->set[s].filled; w++)
+            n += (uint64_t)__builtin_popcount(c->lines[s * c->ways + w].state >> DIRTY);
     return n * (c->sector / SECTOR);
 }

@@ -19,17 +19,27 @@ static inline uint32_t hw_sectors_in(uint32_t mask)
     return UINT64_C(0x4332322132212110) >> mask * 4 & 0xf;
 }
 
+typedef struct cache_line {
+    uint64_t tag, used;
+    uint32_t state; /* sectors that are there, and << 16 those to be written back */
+} cache_line;
+
+typedef struct cache_set {
+    uint64_t epoch;  /* `since` when it got its first line; of another it is empty */
+    uint64_t filled; /* its first lines, that many */
+} cache_set;
+
 typedef struct cache {
     uint32_t sets, ways, line, sector;
     uint32_t piece;        /* 32-byte sectors in one */
     uint8_t bits[16];      /* of a line of one chunk: the cache's sectors, for a mask */
     uint8_t spread[16];    /* and back */
-    uint64_t clock, since; /* lines used at `since` or before are gone */
+    uint64_t clock, since; /* uses so far; at the last emptying */
     uint64_t inverse;      /* of sets, times 2^64 */
-    uint64_t *tag, *used;  /* sets * ways; tag NULL: there is no such cache */
-    uint32_t *state; /* the same; sectors that are there, and << 16 those to be written back */
-    uint16_t *hint;  /* by the low bits of a line: the way it may be in */
-    uint64_t hints;  /* their mask */
+    cache_set *set;
+    cache_line *lines; /* sets * ways; NULL: there is no such cache */
+    uint16_t *hint;    /* by the low bits of a line: the way it may be in */
+    uint64_t hints;    /* their mask */
 } cache;
 
 void hw_cache_init(cache *c, uint64_t bytes, uint32_t ways, uint32_t line, uint32_t sector);

@@ -217,9 +217,9 @@ static cache *first_cache(const hw_device *d, level1 *l, const hw_site *site, hw
     bool cached = space == HW_SITE_LOCAL ? d->caches.l1_caches_local : d->caches.l1_caches_global;
     if (site->kind != HW_SITE_LOAD)
         return NULL; /* stores and atomics go through */
-    if (site->readonly && l->readonly.tag)
+    if (site->readonly && l->readonly.lines)
         return &l->readonly;
-    return cached && !site->bypass_l1 && l->data.tag ? &l->data : NULL;
+    return cached && !site->bypass_l1 && l->data.lines ? &l->data : NULL;
 }
 
 static void look_up(const asked *k, cache *c, const step *s, uint32_t n, int64_t from)
@@ -246,7 +246,7 @@ static void look_up_words(const asked *k, const step *s, uint32_t n, int64_t fro
     for (uint32_t i = 0; i < n; i++) {
         uint64_t at = (uint64_t)(s[i].at + from), chunk = at >> CHUNK_SHIFT;
         uint32_t mask = 1u << (at % CHUNK / SECTOR);
-        uint32_t missing = c->tag ? hw_cache_touch(c, chunk, mask, false, &none) : mask;
+        uint32_t missing = c->lines ? hw_cache_touch(c, chunk, mask, false, &none) : mask;
         k->count[HW_CACHE_constant_lookups]++;
         k->count[HW_CACHE_constant_hits] += !missing;
         if (missing)

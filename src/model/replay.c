@@ -67,7 +67,7 @@ static void enter(replay *r, uint32_t d, uint64_t packed)
     cache *c = &r->level2[d];
     bool write = packed & 1;
     uint32_t mask = packed >> 1 & 0xf;
-    if (!c->tag) { /* no second level: device memory at once */
+    if (!c->lines) { /* no second level: device memory at once */
         count[write ? HW_CACHE_dram_writes : HW_CACHE_dram_reads] += hw_sectors_in(mask);
         return;
     }
