@@ -135,6 +135,41 @@ static void variants_have_entries_of_their_own(void **state)
     rig_free(r);
 }
 
+static size_t contents(const char *path, uint8_t *out, size_t room)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(out, 1, room, f);
+    fclose(f);
+    return n;
+}
+
+/* Whether anybody listens to other launches or not, a launch without a listener gets the same code, byte for byte. */
+static void code_without_a_listener_knows_nothing_of_counting(void **state)
+{
+    enum { ROOM = 1 << 16 };
+    static uint8_t before[ROOM], after[ROOM];
+    char path[512];
+    (void)state;
+    while (files(path, sizeof path))
+        unlink(path);
+    stats_of_run(dir);
+    assert_int_equal(files(path, sizeof path), 1);
+    size_t n = contents(path, before, ROOM);
+    unlink(path);
+    rig *r = with_cache(dir);
+    static const uint32_t listeners[] = { HW_LISTEN_COUNT, HW_LISTEN_COUNT | HW_LISTEN_ACCESS, 0 };
+    for (size_t i = 0; i < HW_COUNTOF(listeners); i++) {
+        r->variant.listeners = listeners[i];
+        assert_int_equal(rig_compile(r), HW_OK);
+        assert_int_equal(r->code->count != NULL, listeners[i] != 0);
+        assert_int_equal(access(path, R_OK) == 0, listeners[i] == 0); /* by its key */
+    }
+    rig_free(r);
+    assert_int_equal(contents(path, after, ROOM), n);
+    assert_memory_equal(before, after, n);
+}
+
 static void a_directory_that_cannot_be_used_is_told_once(void **state)
 {
     (void)state;
@@ -181,6 +216,7 @@ int main(void)
         cmocka_unit_test(code_is_compiled_once_and_then_found),
         cmocka_unit_test(damaged_entries_are_replaced),
         cmocka_unit_test(variants_have_entries_of_their_own),
+        cmocka_unit_test(code_without_a_listener_knows_nothing_of_counting),
         cmocka_unit_test(a_directory_that_cannot_be_used_is_told_once),
         cmocka_unit_test(the_oldest_entries_go_when_there_are_too_many),
         cmocka_unit_test(errors_of_the_source_reach_the_caller),
