@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WRITES_FREE = 16, WRITES_SHARE = 10 /* of the time, at most one part in so many */ };
+/* Of the processor's time writing takes at most one part in so many: a program may wait for long. */
+enum { WRITES_FREE = 16, WRITES_SHARE = 20 };
 
 static struct {
     hw_model *model; /* NULL: nobody asked */
@@ -28,10 +29,10 @@ static struct {
     pid_t process;
 } profile = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static uint64_t now_ns(void)
+static uint64_t processor_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -107,7 +108,7 @@ static hw_status start(hw_diag *d)
     HW_TRY(read_devices(profile.devices, &profile.n_devices, d));
     profile.model = hw_model_new(profile.devices, profile.n_devices, level, program_name(),
                                  hw_cu.env.profile_shared);
-    profile.began_ns = now_ns();
+    profile.began_ns = processor_ns();
     profile.process = getpid();
     return HW_OK;
 }
@@ -154,11 +155,11 @@ static void write_file(bool complete)
 {
     hw_arena *a = hw_arena_new();
     hw_diag *d = hw_diag_new(a);
-    uint64_t before = now_ns();
+    uint64_t before = processor_ns();
     if (getpid() == profile.process &&
         hw_model_write(profile.model, hw_cu.env.profile, complete, d) != HW_OK)
         hw_cu_notice_diag("HALFWARP_PROFILE", d);
-    profile.written_ns += now_ns() - before;
+    profile.written_ns += processor_ns() - before;
     profile.writes++;
     hw_arena_free(a);
 }
@@ -201,7 +202,7 @@ void hw_cu_profile_done(const hw_cu_launch *l, const hw_listener *listener, hw_s
     pthread_mutex_lock(&profile.lock);
     bool kept = hw_model_is_kept(profile.model);
     if (!kept && (profile.writes < WRITES_FREE || status != HW_OK ||
-                  profile.written_ns < (now_ns() - profile.began_ns) / WRITES_SHARE))
+                  profile.written_ns < (processor_ns() - profile.began_ns) / WRITES_SHARE))
         write_file(false);
     pthread_mutex_unlock(&profile.lock);
 }

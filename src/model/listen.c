@@ -50,6 +50,7 @@ typedef struct side {
     many_keys keys;
     slot *cell[MANY];
     uint32_t n;
+    bool atomic; /* one of them */
 } side;
 
 static slot *cell_of(worker *w, const hw_access_told *t)
@@ -72,7 +73,7 @@ static void finish(side *s, bool banks)
     uint32_t left = (1u << s->n) - 1;
     if (!s->n)
         return;
-    hw_model_many(&s->keys, banks, &r);
+    hw_model_many(&s->keys, banks, s->atomic, &r);
     while (left) {
         slot *cell = s->cell[__builtin_ctz(left)];
         uint32_t mine = 0;
@@ -84,6 +85,7 @@ static void finish(side *s, bool banks)
         left &= ~mine;
     }
     s->n = 0;
+    s->atomic = false;
 }
 
 static void hear_one(worker *w, const hw_access_told *t, slot *cell, bool counted)
@@ -106,6 +108,7 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
     worker *w = state;
     side sides[2]; /* sectors, banks */
     sides[0].n = sides[1].n = 0;
+    sides[0].atomic = sides[1].atomic = false;
     for (uint32_t i = 0; i < n; i++) {
         const hw_access_told *t = &told[i];
         const hw_site *site = &w->launch->table->sites[t->site];
@@ -124,6 +127,7 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
         if (!aside)
             continue;
         s->cell[s->n] = cell;
+        s->atomic |= site->kind == HW_SITE_ATOMIC || site->kind == HW_SITE_REDUCTION;
         if (++s->n == MANY)
             finish(s, s == &sides[1]);
     }

@@ -219,7 +219,7 @@ INLINE vec largest(const planes *s)
 
 /* ---- all ---- */
 
-NEEDS void hw_model_many(const many_keys *k, bool banks, many *out)
+NEEDS void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out)
 {
     vec v[HW_WARP_LANES];
     turn(k->key, 0, v);
@@ -242,7 +242,7 @@ NEEDS void hw_model_many(const many_keys *k, bool banks, many *out)
         _mm512_store_si512(out->sectors, _mm512_add_epi32(steps(v, sector), one));
         _mm512_store_si512(out->lines, _mm512_add_epi32(steps(v, line), one));
     }
-    _mm512_store_si512(out->alike, longest(v));
+    _mm512_store_si512(out->alike, atomic ? longest(v) : none);
 }
 
 INLINE void add_planes(uint32_t (*sum)[MANY], const uint32_t (*plane)[MANY], __mmask16 which)
@@ -308,9 +308,9 @@ bool hw_model_many_set(many_keys *k, uint32_t i, const hw_access_told *t, uint32
     return false;
 }
 
-void hw_model_many(const many_keys *k, bool banks, many *out)
+void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out)
 {
-    (void)k, (void)banks, (void)out;
+    (void)k, (void)banks, (void)atomic, (void)out;
 }
 
 void hw_model_many_add(many_sums *s, uint32_t accesses, const many_keys *k, const many *m,

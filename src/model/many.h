@@ -34,8 +34,9 @@ typedef struct many {
 bool hw_model_many_able(void);
 /* The keys of access i. False: lanes are too far apart, or not aligned to their width. */
 bool hw_model_many_set(many_keys *k, uint32_t i, const hw_access_told *t, uint32_t width);
-/* All MANY; rows that were never set give any numbers. banks: crowd and planes, instead of sectors, lines and alike. */
-void hw_model_many(const many_keys *k, bool banks, many *out);
+/* All MANY; rows that were never set give any numbers. banks: crowd and planes instead of sectors
+ * and lines. atomic: alike, which is 0 otherwise. */
+void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out);
 /* Sums over accesses, in 16 columns each: read all, and start anew, before 2^20 additions. */
 typedef struct many_sums {
     uint32_t accesses, conflicted; /* of them those with a crowd */

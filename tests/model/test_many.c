@@ -138,7 +138,7 @@ static unsigned round_of(const hw_device *d, bool banks, expected *e, many_sums 
         n += hw_model_many_set(&keys, n, &t, (uint32_t)width);
     }
     uint32_t some = (uint32_t)any(UINT64_C(1) << n);
-    hw_model_many(&keys, banks, &r);
+    hw_model_many(&keys, banks, true, &r);
     for (uint32_t i = 0; i < n; i++) {
         expected none = { 0 };
         expect(some >> i & 1 ? e : &none, d, &x[i].access, banks, &r, i);
