@@ -50,7 +50,7 @@ typedef struct side {
     many_keys keys;
     slot *cell[MANY];
     uint32_t n;
-    bool atomic; /* one of them */
+    unsigned wants; /* MANY_* of any of them */
 } side;
 
 static slot *cell_of(worker *w, const hw_access_told *t)
@@ -60,8 +60,11 @@ static slot *cell_of(worker *w, const hw_access_told *t)
     if (*cell)
         return *cell;
     *cell = HW_NEW_N(w->arena, slot, m->n);
-    if (hw_model_gist_does(m, t->space, &w->launch->table->sites[t->site]))
+    unsigned wants;
+    if (hw_model_gist_does(m, t->space, &w->launch->table->sites[t->site], &wants)) {
         (*cell)->gist = HW_NEW(w->arena, gist);
+        (*cell)->gist->wants = wants;
+    }
     return *cell;
 }
 
@@ -73,7 +76,7 @@ static void finish(side *s, bool banks)
     uint32_t left = (1u << s->n) - 1;
     if (!s->n)
         return;
-    hw_model_many(&s->keys, banks, s->atomic, &r);
+    hw_model_many(&s->keys, s->wants, &r);
     while (left) {
         slot *cell = s->cell[__builtin_ctz(left)];
         uint32_t mine = 0;
@@ -85,7 +88,7 @@ static void finish(side *s, bool banks)
         left &= ~mine;
     }
     s->n = 0;
-    s->atomic = false;
+    s->wants = 0;
 }
 
 static void hear_one(worker *w, const hw_access_told *t, slot *cell, bool counted)
@@ -108,7 +111,7 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
     worker *w = state;
     side sides[2]; /* sectors, banks */
     sides[0].n = sides[1].n = 0;
-    sides[0].atomic = sides[1].atomic = false;
+    sides[0].wants = sides[1].wants = 0;
     for (uint32_t i = 0; i < n; i++) {
         const hw_access_told *t = &told[i];
         const hw_site *site = &w->launch->table->sites[t->site];
@@ -127,7 +130,7 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
         if (!aside)
             continue;
         s->cell[s->n] = cell;
-        s->atomic |= site->kind == HW_SITE_ATOMIC || site->kind == HW_SITE_REDUCTION;
+        s->wants |= cell->gist->wants;
         if (++s->n == MANY)
             finish(s, s == &sides[1]);
     }

@@ -14,7 +14,7 @@
 
 typedef __m512i vec;
 
-enum { SECTOR_SHIFT = 5, LINE_SHIFT = 7, PAGE = 4096 };
+enum { SECTOR_SHIFT = 5, HALF_SHIFT = 6, LINE_SHIFT = 7, PAGE = 4096 };
 enum { KEY_BITS = 31 }; /* no line holds a key and NOBODY */
 static const uint32_t NOBODY = UINT32_MAX;
 
@@ -219,7 +219,7 @@ INLINE vec largest(const planes *s)
 
 /* ---- all ---- */
 
-NEEDS void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out)
+NEEDS void hw_model_many(const many_keys *k, unsigned wants, many *out)
 {
     vec v[HW_WARP_LANES];
     turn(k->key, 0, v);
@@ -231,18 +231,21 @@ NEEDS void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out)
                   _mm512_cmpeq_epi32_mask(lanes, _mm512_set1_epi32(HW_WARP_LANES)));
     const vec none = _mm512_setzero_si512();
     _mm512_store_si512(out->units, _mm512_add_epi32(steps(v, none), one));
-    if (banks) {
+    if (wants & MANY_BANKS) {
         planes s = count_banks(v);
         _mm512_store_si512(out->crowd, largest(&s));
         for (int i = 0; i < MANY_PLANES; i++)
             _mm512_store_si512(out->plane[i], s.p[i]);
     } else {
         vec sector = _mm512_sub_epi32(_mm512_set1_epi32(SECTOR_SHIFT), shift);
+        vec half = _mm512_sub_epi32(_mm512_set1_epi32(HALF_SHIFT), shift);
         vec line = _mm512_sub_epi32(_mm512_set1_epi32(LINE_SHIFT), shift);
+        vec halves = wants & MANY_HALVES ? _mm512_add_epi32(steps(v, half), one) : none;
+        _mm512_store_si512(out->halves, halves);
         _mm512_store_si512(out->sectors, _mm512_add_epi32(steps(v, sector), one));
         _mm512_store_si512(out->lines, _mm512_add_epi32(steps(v, line), one));
     }
-    _mm512_store_si512(out->alike, atomic ? longest(v) : none);
+    _mm512_store_si512(out->alike, wants & MANY_ALIKE ? longest(v) : none);
 }
 
 INLINE void add_planes(uint32_t (*sum)[MANY], const uint32_t (*plane)[MANY], __mmask16 which)
@@ -284,6 +287,7 @@ NEEDS void hw_model_many_add(many_sums *s, uint32_t accesses, const many_keys *k
     if (!banks) {
         add_column(s->sectors, which, _mm512_load_si512(m->sectors));
         add_column(s->lines, which, _mm512_load_si512(m->lines));
+        add_column(s->halves, which, _mm512_load_si512(m->halves));
         return;
     }
     vec crowd = _mm512_load_si512(m->crowd);
@@ -308,9 +312,9 @@ bool hw_model_many_set(many_keys *k, uint32_t i, const hw_access_told *t, uint32
     return false;
 }
 
-void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out)
+void hw_model_many(const many_keys *k, unsigned wants, many *out)
 {
-    (void)k, (void)banks, (void)atomic, (void)out;
+    (void)k, (void)wants, (void)out;
 }
 
 void hw_model_many_add(many_sums *s, uint32_t accesses, const many_keys *k, const many *m,

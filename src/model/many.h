@@ -24,6 +24,7 @@ typedef struct many {
     _Alignas(64) uint32_t units[MANY]; /* distinct units */
     uint32_t sectors[MANY];            /* distinct 32-byte sectors */
     uint32_t lines[MANY];              /* distinct 128-byte lines */
+    uint32_t halves[MANY];             /* distinct 64-byte halves of them */
     uint32_t alike[MANY];              /* lanes on the unit that most lanes have */
     uint32_t crowd[MANY];              /* most distinct units of one bank; only with banks */
     /* Bit b of plane k is bit k of the number of distinct units in bank b. */
@@ -34,15 +35,17 @@ typedef struct many {
 bool hw_model_many_able(void);
 /* The keys of access i. False: lanes are too far apart, or not aligned to their width. */
 bool hw_model_many_set(many_keys *k, uint32_t i, const hw_access_told *t, uint32_t width);
-/* All MANY; rows that were never set give any numbers. banks: crowd and planes instead of sectors
- * and lines. atomic: alike, which is 0 otherwise. */
-void hw_model_many(const many_keys *k, bool banks, bool atomic, many *out);
+enum { MANY_BANKS = 1, MANY_ALIKE = 2, MANY_HALVES = 4 };
+
+/* All MANY; rows that were never set give any numbers. MANY_BANKS: crowd and planes instead of
+ * sectors and lines. Without their bits alike and halves are 0. */
+void hw_model_many(const many_keys *k, unsigned wants, many *out);
 /* Sums over accesses, in 16 columns each: read all, and start anew, before 2^20 additions. */
 typedef struct many_sums {
     uint32_t accesses, conflicted; /* of them those with a crowd */
     uint32_t shared;               /* without one, whose lanes share a unit */
     uint32_t additions;
-    uint32_t lanes[MANY], sectors[MANY], lines[MANY], alike[MANY], crowd[MANY];
+    uint32_t lanes[MANY], sectors[MANY], lines[MANY], halves[MANY], alike[MANY], crowd[MANY];
     uint32_t filled[MANY];    /* sectors that the distinct units fill, side by side */
     uint32_t plane[32][MANY]; /* of all units: bit b of plane k is bit k of bank b's */
 } many_sums;

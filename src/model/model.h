@@ -24,7 +24,8 @@ enum {
 /* Sums over accesses that were gone through side by side (many.h): all rules that need no more are
  * worked out from them at the launch's end. */
 typedef struct gist {
-    uint64_t accesses, lanes, sectors, lines, alike, crowd, conflicted, shared, filled;
+    unsigned wants; /* MANY_* */
+    uint64_t accesses, lanes, sectors, lines, halves, alike, crowd, conflicted, shared, filled;
     uint64_t bank[HW_WARP_LANES]; /* distinct words asked of each */
     many_sums recent;             /* not yet in the numbers above */
 } gist;
@@ -144,8 +145,8 @@ void hw_model_cells_add(hw_arena *a, const hw_model *m, const hw_count_table *ta
 void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told *t,
                     const hw_site *s, slot *slots);
 
-/* Whether the site's accesses to a space need no more than a gist, on all devices. */
-bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s);
+/* Whether the site's accesses to a space need no more than a gist, on all devices; *wants: MANY_*. */
+bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s, unsigned *wants);
 /* What the gist says by the rules of all devices, added to slots. */
 void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site *s, slot *slots);
 /* Takes in what is recent. */

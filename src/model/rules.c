@@ -66,9 +66,9 @@ static bool count_banks(const hw_device *d, const hw_access *a, slot *s, uint64_
 static bool plain_banks(const hw_device *d, hw_access_kind kind)
 {
     hw_conflict conflict = kind == HW_LOAD ? d->banks.read_conflicts : d->banks.write_conflicts;
-    return d->banks.rule == HW_BANKS32_WARP && d->banks.banks == HW_WARP_LANES &&
-           d->banks.bank_width == 4 && d->banks.lanes_per_pass == HW_WARP_LANES &&
-           conflict == HW_CONFLICT_WORDS;
+    bool plain = d->banks.rule == HW_BANKS32_WARP || d->banks.rule == HW_GCN_BANKS32_HALFWAVE;
+    return plain && d->banks.banks == HW_WARP_LANES && d->banks.bank_width == 4 &&
+           d->banks.lanes_per_pass == HW_WARP_LANES && conflict == HW_CONFLICT_WORDS;
 }
 
 static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
@@ -84,12 +84,6 @@ static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint6
 }
 
 /* ---- global and local memory ---- */
-
-/* A request a warp, and sectors for transactions. */
-static bool plain_sectors(const hw_device *d)
-{
-    return d->global.rule == HW_SECTORS32_WARP && d->global.sector == 32 && d->global.line == 128;
-}
 
 static void global_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
 {
@@ -199,17 +193,37 @@ void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told
 
 /* ---- gists ---- */
 
-bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s)
+/* A request a warp, and distinct sectors or lines for transactions. */
+static bool plain_global(const hw_device *d, const hw_site *s)
+{
+    uint32_t sector = d->global.sector, line = d->global.line;
+    switch (d->global.rule) {
+    case HW_SECTORS32_WARP:
+        return sector == 32 && line == 128;
+    case HW_LINES128_OR_SECTORS32: /* wider ones are split */
+        return sector == 32 && line == 128 && s->bytes <= 4;
+    case HW_GCN_QUADS_64B:
+        return sector == line && (line == 64 || line == 128);
+    default:
+        return false;
+    }
+}
+
+bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s, unsigned *wants)
 {
     bool does = hw_model_many_able() && s->bytes && (s->bytes & (s->bytes - 1)) == 0 &&
                 s->bytes <= WIDTH_MOST;
+    *wants = kinds[s->kind & 3] == HW_ATOMIC ? MANY_ALIKE : 0;
     if (space == HW_SITE_SHARED)
         does = does && s->bytes == 4;
     else
         does = does && (space == HW_SITE_GLOBAL || space == HW_SITE_LOCAL);
-    for (uint32_t d = 0; does && d < m->n; d++)
+    for (uint32_t d = 0; does && d < m->n; d++) {
+        *wants |= m->devices[d]->global.line == 64 ? MANY_HALVES : 0;
         does = space == HW_SITE_SHARED ? plain_banks(m->devices[d], kinds[s->kind & 3])
-                                       : plain_sectors(m->devices[d]);
+                                       : plain_global(m->devices[d], s);
+    }
+    *wants |= space == HW_SITE_SHARED ? MANY_BANKS : 0;
     return does;
 }
 
@@ -230,6 +244,7 @@ void hw_model_gist_gather(gist *g)
     g->lanes += columns(s->lanes);
     g->sectors += columns(s->sectors);
     g->lines += columns(s->lines);
+    g->halves += columns(s->halves);
     g->alike += columns(s->alike);
     g->crowd += columns(s->crowd);
     g->filled += columns(s->filled);
@@ -251,13 +266,18 @@ static void settle_shared(const gist *g, slot *s, bool load)
     add(s, HW_FIELD_broadcasts, load ? g->shared : 0, 1);
 }
 
-static void settle_global(const gist *g, slot *s)
+static void settle_global(const hw_device *d, const gist *g, slot *s, const hw_site *site)
 {
+    uint64_t lines = d->global.line == 64 ? g->halves : g->lines;
+    bool l1 = site->kind == HW_SITE_LOAD && !site->bypass_l1 && d->caches.l1_caches_global;
+    bool whole =
+        d->global.rule == HW_GCN_QUADS_64B || (d->global.rule == HW_LINES128_OR_SECTORS32 && l1);
+    uint64_t transactions = whole ? lines : g->sectors;
     add(s, HW_FIELD_requests, g->accesses, 1);
-    add(s, HW_FIELD_transactions, g->sectors, 1);
+    add(s, HW_FIELD_transactions, transactions, 1);
     add(s, HW_FIELD_sectors, g->sectors, 1);
-    add(s, HW_FIELD_lines, g->lines, 1);
-    add(s, HW_FIELD_moved, g->sectors, 32);
+    add(s, HW_FIELD_lines, lines, 1);
+    add(s, HW_FIELD_moved, transactions, whole ? d->global.line : 32);
     add(s, HW_FIELD_least, g->filled, 32);
 }
 
@@ -275,6 +295,6 @@ void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site 
         if (space == HW_SITE_SHARED)
             settle_shared(g, &slots[d], load);
         else
-            settle_global(g, &slots[d]);
+            settle_global(m->devices[d], g, &slots[d], s);
     }
 }

@@ -45,6 +45,19 @@ static uint32_t in_banks(const hw_access *a, uint32_t bank[32])
     return most;
 }
 
+/* Distinct 64-byte pieces. */
+static uint32_t halves(const hw_access *a)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        bool first = a->mask >> i & 1;
+        for (uint32_t k = 0; k < i; k++)
+            first &= !(a->mask >> k & 1) || a->address[i] / 64 != a->address[k] / 64;
+        n += first;
+    }
+    return n;
+}
+
 typedef struct made {
     uint64_t told[32], moved[32]; /* without and with what is added */
     hw_access access;
@@ -82,6 +95,7 @@ static void expect(expected *e, const hw_device *d, const hw_access *a, bool ban
     if (!banks) {
         assert_int_equal(r->sectors[i], c.sectors);
         assert_int_equal(r->lines[i], c.lines);
+        assert_int_equal(r->halves[i], halves(a));
         e->sectors += c.sectors;
         e->lines += c.lines;
         return;
@@ -138,7 +152,7 @@ static unsigned round_of(const hw_device *d, bool banks, expected *e, many_sums 
         n += hw_model_many_set(&keys, n, &t, (uint32_t)width);
     }
     uint32_t some = (uint32_t)any(UINT64_C(1) << n);
-    hw_model_many(&keys, banks, true, &r);
+    hw_model_many(&keys, MANY_ALIKE | MANY_HALVES | (banks ? MANY_BANKS : 0), &r);
     for (uint32_t i = 0; i < n; i++) {
         expected none = { 0 };
         expect(some >> i & 1 ? e : &none, d, &x[i].access, banks, &r, i);
