@@ -110,7 +110,8 @@ struct hw_worker {
     uint64_t chunk_next, chunk_end;
     uint32_t stalls;
     uint64_t stalled_since_ns;
-    bool progress;                 /* something has changed that a warp may wait for */
+    bool progress;    /* something has changed that a warp may wait for */
+    uint64_t told_ns; /* of its processor time; up to there the code's running is accounted for */
     volatile sig_atomic_t in_code; /* a SIGSEGV now is the kernel's */
     sigjmp_buf escape;
     hw_raised raised;
@@ -128,7 +129,6 @@ struct hw_run {
     const hw_code *_Atomic next_code; /* blocks that start now run (tier.c) */
     const hw_code *_Atomic slow;      /* the no_shapes variant, once needed */
     bool improves;                    /* better code than `code` may come */
-    _Atomic uint64_t told_ns;         /* until when the code's running is accounted for */
     hw_variant variant;
     uint64_t nblocks, chunk;
     uint32_t cluster_blocks; /* 1: no clusters */
@@ -216,8 +216,10 @@ _Noreturn void hw_block_deadlock(hw_block *b);
 /* ---- tier.c ---- */
 hw_status hw_tier_code(hw_run *r, const hw_variant *v, const hw_code **out, hw_diag *d);
 void hw_tier_begin(hw_run *r);
-void hw_tier_look(hw_run *r);             /* now and then, while blocks are left to start */
-void hw_tier_end(hw_run *r, uint64_t ns); /* that it took */
+/* A worker begins; takes blocks; ends. */
+void hw_tier_enter(hw_worker *k);
+void hw_tier_look(hw_worker *k);
+void hw_tier_leave(hw_worker *k);
 hw_variant hw_tier_slow_variant(const hw_run *r);
 
 /* ---- cluster.c ---- */

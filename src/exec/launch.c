@@ -381,7 +381,6 @@ hw_status hw_exec_launch(hw_exec *x, const hw_launch *l, hw_fault *fault, hw_dia
     uint64_t ns = hw_now_ns() - start;
     if (s == HW_OK) {
         learn(&r, ns);
-        hw_tier_end(&r, ns);
         print_all(&r);
         s = outcome(&r, fault, d);
     }

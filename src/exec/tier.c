@@ -3,6 +3,10 @@
  * blocks that start from then on run it. A block stays with the code it began with. */
 #include "exec.h"
 
+#include <time.h>
+
+enum { SLOW_TIMES = 8 };
+
 static bool both_tiers(const hw_exec *x)
 {
     return x->o.tiers == HW_EXEC_BOTH_TIERS && x->get_code == hw_code_from_jit;
@@ -41,34 +45,62 @@ void hw_tier_begin(hw_run *r)
 {
     atomic_store(&r->next_code, r->code);
     r->improves = both_tiers(r->x) && !r->code->best;
-    atomic_store(&r->told_ns, hw_now_ns());
 }
 
-/* Tell how long the code has run on the launch's workers since it was told last. */
-static bool tell(hw_run *r)
+static uint64_t used_ns(void)
 {
-    uint64_t now = hw_now_ns(), before = atomic_exchange(&r->told_ns, now);
-    uint64_t ns = now > before ? (now - before) * r->nworkers : 0;
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Does this worker still run code that may become better? */
+static bool improves(const hw_run *r)
+{
+    return r->improves && atomic_load_explicit(&r->next_code, memory_order_relaxed) == r->code;
+}
+
+void hw_tier_enter(hw_worker *k)
+{
+    if (improves(k->run))
+        k->told_ns = used_ns();
+}
+
+static void tell_slow(const hw_run *r, uint64_t ns)
+{
+    const hw_code *slow = atomic_load(&r->slow);
+    const hw_variant v = hw_tier_slow_variant(r);
+    if (slow && !slow->best && both_tiers(r->x))
+        hw_jit_ran(r->x->jit, r->l->source, &v, slow, ns);
+}
+
+/* Tell how much processor time the code has taken on this worker since it was told last. */
+static bool tell(hw_worker *k)
+{
+    const hw_run *r = k->run;
+    uint64_t now = used_ns(), ns = now - k->told_ns;
+    k->told_ns = now;
+    tell_slow(r, ns); /* which of the two ran is not known: it counts for both */
     return hw_jit_ran(r->x->jit, r->l->source, &r->variant, r->code, ns);
 }
 
-void hw_tier_look(hw_run *r)
+void hw_tier_look(hw_worker *k)
 {
-    /* A listener's counters are those of one code. */
-    if (!r->improves || atomic_load_explicit(&r->next_code, memory_order_relaxed) != r->code)
+    hw_run *r = k->run;
+    if (!improves(r))
         return;
-    const hw_code *better = tell(r) && !r->l->listener ? hw_jit_better(r->code) : NULL;
+    /* A listener's counters are those of one code. */
+    const hw_code *better = tell(k) && !r->l->listener ? hw_jit_better(r->code) : NULL;
     if (better && fits(r->code, better))
         atomic_store(&r->next_code, better);
 }
 
-/* How long the slow variant ran is not known: it counts as if it had been all the time. */
-void hw_tier_end(hw_run *r, uint64_t ns)
+void hw_tier_leave(hw_worker *k)
 {
+    const hw_run *r = k->run;
     const hw_code *slow = atomic_load(&r->slow);
-    const hw_variant v = hw_tier_slow_variant(r);
-    if (r->improves && atomic_load(&r->next_code) == r->code)
-        tell(r);
-    if (slow && both_tiers(r->x))
-        hw_jit_ran(r->x->jit, r->l->source, &v, slow, ns * r->nworkers);
+    if (improves(r))
+        tell(k);
+    else if (slow) /* for how long is not measured: it is worth better code after some launches */
+        tell_slow(r, slow->made_us * UINT64_C(1000) / SLOW_TIMES);
 }

@@ -51,7 +51,7 @@ static bool take_index(hw_worker *k, uint64_t *index)
 {
     hw_run *r = k->run;
     if (k->chunk_next == k->chunk_end) {
-        hw_tier_look(r);
+        hw_tier_look(k);
         uint64_t at = atomic_fetch_add(&r->next, r->chunk);
         if (at >= r->nblocks)
             return false;
@@ -269,6 +269,7 @@ void hw_worker_main(void *run, unsigned index)
         return;
     hw_fault_thread_begin();
     hw_fault_set_worker(k);
+    hw_tier_enter(k);
     atomic_fetch_add(&r->active, 1);
     uint32_t fp = fp_enter(r->code->flush_all);
     volatile bool faulty = false;
@@ -286,6 +287,7 @@ void hw_worker_main(void *run, unsigned index)
     }
     work(k);
     fp_leave(fp);
+    hw_tier_leave(k);
     hw_fault_set_worker(NULL);
     atomic_fetch_sub(&r->active, 1);
     if (faulty)

@@ -68,7 +68,10 @@ hw_lanes hwg_varying(hw_lv v);
 void hwg_write(hw_gen *g, hw_wir_val dst, hw_lanes x);     /* under the instruction's mask */
 void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x);   /* in all lanes */
 void hwg_write_lanes(hw_gen *g, uint32_t reg, hw_lanes x); /* in those that execute */
-hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg);             /* its allocas */
+hw_lv hwg_load_home(hw_gen *g, hw_lt t, hw_lv p);          /* an i1 is a byte in memory */
+void hwg_store_home(hw_gen *g, hw_lv x, hw_lv p);
+uint32_t hwg_bytes_of(hw_lt t);                /* in frame.save */
+hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg); /* its allocas */
 hw_lv hwg_src_vec(hw_gen *g, const hw_wir_insn *in, unsigned i);
 hw_lanes hwg_src(hw_gen *g, const hw_wir_insn *in, unsigned i);
 bool hwg_wanted(hw_wir_val dst);

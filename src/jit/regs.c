@@ -5,16 +5,72 @@
  */
 #include "gen.h"
 
+enum { WAITS_FOR_HOMES = 2, HOME_ALIGN = 64 };
+
 static bool is_pred(const hw_gen *g, uint32_t reg)
 {
     return g->f->regs.ptr[reg].type == HW_T_I1;
 }
 
+static hw_lt type_of(hw_gen *g, uint32_t reg)
+{
+    hw_lt t = hwg_reg_type(g, g->f->regs.ptr[reg].type);
+    if (g->an->shape[reg].kind != HW_SHAPE_VARYING)
+        return t;
+    return is_pred(g, reg) ? g->i32 : LLVMVectorType(t, GEN_LANES);
+}
+
+/* Lean code of kernels that wait keeps the registers that live from block to block where they are
+ * to be saved: in memory they would be anyway, and there is nothing to save and restore. */
+static bool waits(const hw_gen *g)
+{
+    unsigned n = 0;
+    for (uint32_t b = 0; b < g->an->nblocks; b++) {
+        const hw_wir_block *w = &g->f->blocks.ptr[b];
+        for (size_t i = 0; i < w->insns.len; i++)
+            n += w->insns.ptr[i].op == HW_W_BARRIER || w->insns.ptr[i].op == HW_W_BARRIER_RED;
+        n += g->an->spin_loop[b];
+    }
+    return n >= WAITS_FOR_HOMES;
+}
+
+static void choose_homes(hw_gen *g)
+{
+    bool *home = HW_NEW_N(g->arena, bool, g->f->regs.len + 1);
+    for (uint32_t i = 0; i < g->an->nlive; i++)
+        home[g->an->live_reg[i]] = true;
+    g->homes = g->lean && g->f->is_kernel && waits(g) ? home : NULL;
+    g->homes_bytes = g->homes_limit = 0;
+    for (uint32_t i = 0; i < g->an->nlive && g->homes; i++) {
+        uint32_t reg = g->an->live_reg[i];
+        const hw_shape *s = &g->an->shape[reg];
+        uint32_t bytes = hwg_bytes_of(type_of(g, reg));
+        bytes = (bytes + HOME_ALIGN - 1) / HOME_ALIGN * HOME_ALIGN;
+        g->homes_limit += s->kind == HW_SHAPE_AFFINE && s->d ? 2 * bytes : bytes;
+    }
+    if (g->homes_limit > g->info->save_bytes)
+        g->info->save_bytes = g->homes_limit;
+}
+
 void hwg_regs_init(hw_gen *g)
 {
     uint32_t n = (uint32_t)g->f->regs.len;
+    choose_homes(g);
     g->regs = HW_NEW_N(g->arena, hw_gen_reg, n);
     g->index_of = HW_NEW_N(g->arena, hw_gen_index, n);
+}
+
+static hw_lv home(hw_gen *g, hw_lt t)
+{
+    uint32_t bytes = hwg_bytes_of(t), align = bytes < HOME_ALIGN ? bytes : HOME_ALIGN;
+    uint32_t at = (g->homes_bytes + align - 1) / align * align;
+    hw_lv base = hwg_frame_once(g, offsetof(hw_frame, save), g->ptr);
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    g->homes_bytes = at + bytes;
+    hwg_at(g, g->entry);
+    hw_lv p = hwg_gep_k(g, base, at);
+    hwg_at(g, here);
+    return p;
 }
 
 static hw_lv slot(hw_gen *g, uint32_t reg)
@@ -23,13 +79,13 @@ static hw_lv slot(hw_gen *g, uint32_t reg)
     if (r->slot)
         return r->slot;
     const hw_shape *s = &g->an->shape[reg];
-    hw_lt t = hwg_reg_type(g, g->f->regs.ptr[reg].type);
+    hw_lt t = type_of(g, reg);
     const char *name = g->f->regs.ptr[reg].name ? g->f->regs.ptr[reg].name : "r";
-    if (s->kind == HW_SHAPE_VARYING)
-        t = is_pred(g, reg) ? g->i32 : LLVMVectorType(t, GEN_LANES);
-    r->slot = hwg_alloca(g, t, name);
+    r->type = t;
+    r->home = g->homes && g->homes[reg];
+    r->slot = r->home ? home(g, t) : hwg_alloca(g, t, name);
     if (s->kind == HW_SHAPE_AFFINE && s->d)
-        r->slot_r = hwg_alloca(g, t, name);
+        r->slot_r = r->home ? home(g, t) : hwg_alloca(g, t, name);
     return r->slot;
 }
 
@@ -39,9 +95,38 @@ hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg)
     return g->regs[reg];
 }
 
-static hw_lv load_slot(hw_gen *g, hw_lv p)
+/* The value of a register: 0 its slot, 1 slot_r. */
+static hw_lv load_slot(hw_gen *g, uint32_t reg, unsigned which)
 {
-    return LLVMBuildLoad2(g->b, LLVMGetAllocatedType(p), p, "");
+    slot(g, reg);
+    hw_gen_reg *r = &g->regs[reg];
+    hw_lv p = which ? r->slot_r : r->slot;
+    if (!r->home)
+        return LLVMBuildLoad2(g->b, r->type, p, "");
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    if (r->cached_in != here)
+        r->cached[0] = r->cached[1] = NULL;
+    r->cached_in = here;
+    if (!r->cached[which])
+        r->cached[which] = hwg_load_home(g, r->type, p);
+    return r->cached[which];
+}
+
+static void store_slot(hw_gen *g, uint32_t reg, unsigned which, hw_lv x)
+{
+    slot(g, reg);
+    hw_gen_reg *r = &g->regs[reg];
+    hw_lv p = which ? r->slot_r : r->slot;
+    if (!r->home) {
+        LLVMBuildStore(g->b, x, p);
+        return;
+    }
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    if (r->cached_in != here)
+        r->cached[0] = r->cached[1] = NULL;
+    r->cached_in = here;
+    r->cached[which] = x;
+    hwg_store_home(g, x, p);
 }
 
 hw_lanes hwg_uniform(hw_lv s)
@@ -65,14 +150,14 @@ hw_lanes hwg_read(hw_gen *g, hw_wir_val v, unsigned type)
     if (v.kind != HW_V_REG)
         return hwg_uniform(immediate(g, v.imm, type));
     const hw_shape *s = &g->an->shape[v.reg];
-    hw_lv x = load_slot(g, slot(g, v.reg));
+    hw_lv x = load_slot(g, v.reg, 0);
     if (s->kind == HW_SHAPE_UNIFORM)
         return hwg_uniform(x);
     if (s->kind == HW_SHAPE_VARYING)
         return hwg_varying(is_pred(g, v.reg) ? hwg_mask_vec(g, x) : x);
     hw_lanes out = { .kind = HW_SHAPE_AFFINE, .s = x, .c = s->c, .d = s->d };
     if (s->d)
-        out.r = load_slot(g, g->regs[v.reg].slot_r);
+        out.r = load_slot(g, v.reg, 1);
     return out;
 }
 
@@ -136,11 +221,11 @@ hw_lv hwg_last_lane(hw_gen *g, hw_lv mask)
 
 /* ---- writing ---- */
 
-static void put(hw_gen *g, hw_lv p, hw_lv x, hw_lv keep_unless)
+static void put(hw_gen *g, uint32_t reg, unsigned which, hw_lv x, hw_lv keep_unless)
 {
     if (keep_unless)
-        x = b_select(g, keep_unless, x, load_slot(g, p));
-    LLVMBuildStore(g->b, x, p);
+        x = b_select(g, keep_unless, x, load_slot(g, reg, which));
+    store_slot(g, reg, which, x);
 }
 
 /* The one value of x, of the lanes that execute. */
@@ -154,28 +239,27 @@ static hw_lv one_value(hw_gen *g, hw_lanes x, unsigned type)
 
 static void write_varying(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv merge)
 {
-    hw_lv p = slot(g, reg);
     hw_lv v = hwg_vector(g, x, g->f->regs.ptr[reg].type);
     if (is_pred(g, reg)) {
         hw_lv m = hwg_vec_mask(g, v);
         if (merge)
-            m = b_or(g, b_and(g, m, merge), b_and(g, load_slot(g, p), b_not(g, merge)));
-        LLVMBuildStore(g->b, m, p);
+            m = b_or(g, b_and(g, m, merge), b_and(g, load_slot(g, reg, 0), b_not(g, merge)));
+        store_slot(g, reg, 0, m);
         return;
     }
-    put(g, p, v, merge ? hwg_mask_vec(g, merge) : NULL);
+    put(g, reg, 0, v, merge ? hwg_mask_vec(g, merge) : NULL);
 }
 
 static void write_affine(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv any)
 {
-    hw_lv p = slot(g, reg);
+    slot(g, reg);
     if (x.kind == HW_SHAPE_VARYING) {
         hwg_fail(g, HW_E_INTERNAL, "a result does not have the shape of its register");
         return;
     }
-    put(g, p, x.s, any);
+    put(g, reg, 0, x.s, any);
     if (g->regs[reg].slot_r)
-        put(g, g->regs[reg].slot_r, x.r ? x.r : LLVMConstNull(LLVMTypeOf(x.s)), any);
+        put(g, reg, 1, x.r ? x.r : LLVMConstNull(LLVMTypeOf(x.s)), any);
 }
 
 static void write_reg(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv merge)
@@ -190,7 +274,7 @@ static void write_reg(hw_gen *g, uint32_t reg, hw_lanes x, hw_lv merge)
     if (kind == HW_SHAPE_AFFINE)
         write_affine(g, reg, x, any);
     else
-        put(g, slot(g, reg), one_value(g, x, g->f->regs.ptr[reg].type), any);
+        put(g, reg, 0, one_value(g, x, g->f->regs.ptr[reg].type), any);
 }
 
 void hwg_write_raw(hw_gen *g, uint32_t reg, hw_lanes x)

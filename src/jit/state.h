@@ -34,7 +34,11 @@ typedef struct hw_lanes {
 } hw_lanes;
 
 typedef struct hw_gen_reg {
-    hw_lv slot, slot_r; /* allocas */
+    hw_lv slot, slot_r; /* allocas, or places in frame.save: homes */
+    hw_lt type;         /* in them */
+    bool home;
+    hw_lv cached[2]; /* what the homes hold, known in this block of code */
+    hw_lb cached_in;
 } hw_gen_reg;
 
 /* An address = base + sext/zext(index) * scale, found while a block is generated. */
@@ -113,6 +117,8 @@ typedef struct hw_gen {
     hw_lb entry; /* allocas and loads of the frame's constants */
     hw_lb done;  /* returns HW_WARP_DONE */
     hw_gen_reg *regs;
+    const bool *homes;                 /* per register: it lives in frame.save; NULL: none does */
+    uint32_t homes_bytes, homes_limit; /* so far; at most */
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
     hw_lv *pend;           /* per block: i32 alloca of waiting lanes, if any may wait */
     hw_lb *body[GEN_VERSIONS];

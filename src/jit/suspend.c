@@ -15,11 +15,20 @@
 enum { SAVE, RESTORE };
 enum { REGS_A_BLOCK = 32 };
 
+typedef struct moved {
+    hw_lv x, to;
+    uint32_t align;
+} moved;
+
 typedef struct layout {
     uint32_t at;
     int what;
     hw_lv base;
     bool canonical;
+    bool
+        defers; /* homes lie where the canonical layout does: nothing is written before all is read */
+    hw_lv clear; /* the pending masks, cleared before the rest is written; NULL: not to be */
+    HW_VEC(moved) moves;
 } layout;
 
 /* ---- what is live ---- */
@@ -152,7 +161,7 @@ static hw_lv place(hw_gen *g, layout *l, uint32_t bytes, uint32_t align)
     return p;
 }
 
-static uint32_t size_of(hw_lt t)
+uint32_t hwg_bytes_of(hw_lt t)
 {
     uint32_t n = 1;
     if (LLVMGetTypeKind(t) == LLVMVectorTypeKind) {
@@ -165,31 +174,71 @@ static uint32_t size_of(hw_lt t)
 
 static uint32_t align_of(hw_lt t)
 {
-    uint32_t n = size_of(t);
+    uint32_t n = hwg_bytes_of(t);
     return n > 64 ? 64 : n;
 }
 
-static void move_as(hw_gen *g, layout *l, hw_lv slot, hw_lt t)
+hw_lv hwg_load_home(hw_gen *g, hw_lt t, hw_lv p)
 {
-    hw_lt mem = t == g->i1 ? g->i8 : t;
-    hw_lv p = place(g, l, size_of(t), align_of(t));
-    if (l->what == SAVE) {
-        hw_lv x = LLVMBuildLoad2(g->b, t, slot, "");
-        hwg_store(g, t == g->i1 ? b_zext(g, x, mem) : x, p, align_of(t));
-    } else {
-        hw_lv x = hwg_load(g, mem, p, align_of(t));
-        LLVMBuildStore(g->b, t == g->i1 ? b_trunc(g, x, t) : x, slot);
+    hw_lv x = hwg_load(g, t == g->i1 ? g->i8 : t, p, align_of(t));
+    return t == g->i1 ? b_trunc(g, x, t) : x;
+}
+
+void hwg_store_home(hw_gen *g, hw_lv x, hw_lv p)
+{
+    hw_lt t = LLVMTypeOf(x);
+    hwg_store(g, t == g->i1 ? b_zext(g, x, g->i8) : x, p, align_of(t));
+}
+
+static void put(hw_gen *g, layout *l, hw_lv x, hw_lv to, uint32_t align)
+{
+    if (l->defers)
+        hw_vec_push(g->arena, &l->moves, ((moved){ x, to, align }));
+    else
+        hwg_store(g, x, to, align);
+}
+
+static void break_block(hw_gen *g)
+{
+    hw_lb more = hwg_block(g, "more");
+    LLVMBuildBr(g->b, more);
+    hwg_at(g, more);
+}
+
+static void put_rest(hw_gen *g, const layout *l)
+{
+    if (l->clear) /* most are zero */
+        LLVMBuildMemSet(g->b, l->clear, hwg_k(g->i8, 0),
+                        hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
+    for (size_t i = 0; i < l->moves.len; i++) {
+        if (i % REGS_A_BLOCK == REGS_A_BLOCK - 1)
+            break_block(g);
+        hwg_store(g, l->moves.ptr[i].x, l->moves.ptr[i].to, l->moves.ptr[i].align);
     }
 }
 
-static void move(hw_gen *g, layout *l, hw_lv slot)
+/* Between frame.save and a slot: an alloca, or for canonical layouts a home. */
+static void move_as(hw_gen *g, layout *l, hw_lv slot, hw_lt t)
 {
-    move_as(g, l, slot, LLVMGetAllocatedType(slot));
+    bool alloca = LLVMIsAAllocaInst(slot);
+    uint32_t align = align_of(t);
+    hw_lt mem = t == g->i1 ? g->i8 : t;
+    hw_lv p = place(g, l, hwg_bytes_of(t), align);
+    if (l->what == SAVE) {
+        hw_lv x = alloca ? LLVMBuildLoad2(g->b, t, slot, "") : hwg_load_home(g, t, slot);
+        put(g, l, t == g->i1 ? b_zext(g, x, mem) : x, p, align);
+        return;
+    }
+    hw_lv x = hwg_load(g, mem, p, align);
+    if (alloca)
+        LLVMBuildStore(g->b, t == g->i1 ? b_trunc(g, x, t) : x, slot);
+    else
+        put(g, l, x, slot, align);
 }
 
 static void skip(hw_gen *g, layout *l, hw_lt t)
 {
-    place(g, l, size_of(t), align_of(t));
+    place(g, l, hwg_bytes_of(t), align_of(t));
 }
 
 /* 32 lanes, S, R, each if this variant has it; what is missing is left out but keeps its place. */
@@ -201,19 +250,19 @@ static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
     hw_gen_reg r = hwg_slots(g, reg);
     bool varying = g->an->shape[reg].kind == HW_SHAPE_VARYING;
     if (varying) {
-        move(g, l, r.slot);
+        move_as(g, l, r.slot, r.type);
         skip(g, l, elem);
         skip(g, l, elem);
         return;
     }
-    hw_lv p = place(g, l, size_of(vec), align_of(vec));
+    hw_lv p = place(g, l, hwg_bytes_of(vec), align_of(vec));
     if (l->what == SAVE) {
         hw_lv v = hwg_vector(g, hwg_read(g, hw_wir_reg(reg), type), type);
-        hwg_store(g, type == HW_T_I1 ? hwg_vec_mask(g, v) : v, p, align_of(vec));
+        put(g, l, type == HW_T_I1 ? hwg_vec_mask(g, v) : v, p, align_of(vec));
     }
-    move(g, l, r.slot);
+    move_as(g, l, r.slot, r.type);
     if (r.slot_r)
-        move(g, l, r.slot_r);
+        move_as(g, l, r.slot_r, r.type);
     else
         skip(g, l, elem);
 }
@@ -236,11 +285,10 @@ static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
         return;
     if (!l->canonical && !g->an->divergent[block])
         return;
-    move(g, l, g->mask_slot);
+    move_as(g, l, g->mask_slot, g->i32);
     uint32_t ran = ran_before(g, block);
-    if (l->canonical && l->what == SAVE) /* most are zero */
-        LLVMBuildMemSet(g->b, hwg_gep_k(g, l->base, l->at), hwg_k(g->i8, 0),
-                        hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
+    if (l->canonical && l->what == SAVE)
+        l->clear = hwg_gep_k(g, l->base, l->at);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (mask_may_be_set(g, b, block, ran))
             move_as(g, l, g->pend[b], g->i32);
@@ -250,27 +298,32 @@ static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
 
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)
 {
-    layout l = { 0, what, hwg_frame(g, offsetof(hw_frame, save), g->ptr), p->canonical };
+    layout l = { .what = what,
+                 .base = hwg_frame(g, offsetof(hw_frame, save), g->ptr),
+                 .canonical = p->canonical,
+                 .defers = p->canonical };
+    if (!p->canonical)
+        l.at = g->homes_limit;
     uint64_t *set = live_before(g, p);
     mark(set, p->except, false);
     move_masks(g, &l, p);
     for (uint32_t r = 0, n = 0; r < g->f->regs.len; r++) {
         if (!hw_bit(set, r))
             continue;
-        if (++n % REGS_A_BLOCK == 0) { /* LLVM takes quadratic time over long blocks */
-            hw_lb more = hwg_block(g, "more");
-            LLVMBuildBr(g->b, more);
-            hwg_at(g, more);
-        }
         hw_gen_reg slots = hwg_slots(g, r);
+        if (slots.home && !p->canonical)
+            continue;                /* it is there */
+        if (++n % REGS_A_BLOCK == 0) /* LLVM takes quadratic time over long blocks */
+            break_block(g);
         if (p->canonical) {
             move_canonical(g, &l, r);
             continue;
         }
-        move(g, &l, slots.slot);
+        move_as(g, &l, slots.slot, slots.type);
         if (slots.slot_r)
-            move(g, &l, slots.slot_r);
+            move_as(g, &l, slots.slot_r, slots.type);
     }
+    put_rest(g, &l);
     if (l.at > g->info->save_bytes)
         g->info->save_bytes = (l.at + 63) / 64 * 64;
 }
@@ -380,8 +433,22 @@ static void finish_resume(hw_gen *g, hw_gen_point *p, hw_lv sw)
     LLVMBuildCondBr(g->b, full, p->go_on[GEN_FULL], p->go_on[GEN_MASKED]);
 }
 
+/* Where a warp begins: registers are zero, as allocas are. */
+static hw_lb fresh(hw_gen *g, hw_lb start)
+{
+    if (!g->homes)
+        return start;
+    hw_lb b = hwg_block(g, "fresh");
+    hwg_at(g, b);
+    LLVMBuildMemSet(g->b, hwg_frame(g, offsetof(hw_frame, save), g->ptr), hwg_k(g->i8, 0),
+                    hwg_k(g->i64, g->homes_limit), 64);
+    LLVMBuildBr(g->b, start);
+    return b;
+}
+
 void hwg_points_finish(hw_gen *g, hw_lb start)
 {
+    start = fresh(g, start);
     hw_lb dispatch = hwg_block(g, "dispatch"), bad = NULL;
     hwg_at(g, dispatch);
     hw_lv sw = NULL;
