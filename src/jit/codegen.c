@@ -40,10 +40,49 @@ static bool has(const char *features, const char *name)
     return false;
 }
 
-static hw_status make_target(hw_gen *g, const hw_codegen_options *o)
+/* Target machines of this host that are not in use: making one takes most of a millisecond. */
+enum { SPARE_TARGETS = 4 };
+static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    LLVMTargetMachineRef tm;
+    bool avx512, best;
+} spare[SPARE_TARGETS];
+
+static bool take_spare(hw_gen *g)
+{
+    g->tm = NULL;
+    pthread_mutex_lock(&spare_lock);
+    for (unsigned i = 0; i < SPARE_TARGETS && !g->tm; i++)
+        if (spare[i].tm && spare[i].best == (g->v->tier != 0)) {
+            g->tm = spare[i].tm;
+            g->avx512 = spare[i].avx512;
+            spare[i].tm = NULL;
+        }
+    pthread_mutex_unlock(&spare_lock);
+    return g->tm != NULL;
+}
+
+static void give_target(hw_gen *g, const hw_codegen_options *o)
+{
+    pthread_mutex_lock(&spare_lock);
+    for (unsigned i = 0; i < SPARE_TARGETS && g->tm && !o->cpu; i++)
+        if (!spare[i].tm) {
+            spare[i].tm = g->tm;
+            spare[i].avx512 = g->avx512;
+            spare[i].best = g->v->tier != 0;
+            g->tm = NULL;
+        }
+    pthread_mutex_unlock(&spare_lock);
+    if (g->tm)
+        LLVMDisposeTargetMachine(g->tm);
+}
+
+static hw_status take_target(hw_gen *g, const hw_codegen_options *o)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_llvm);
+    if (!o->cpu && take_spare(g))
+        return HW_OK;
     char *error = NULL, *cpu = o->cpu ? LLVMCreateMessage(o->cpu) : LLVMGetHostCPUName();
     char *features = o->cpu ? LLVMCreateMessage("") : LLVMGetHostCPUFeatures();
     const char *triple = "x86_64-unknown-linux-gnu";
@@ -231,7 +270,7 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     out->info.best |= quick.tier != 0;
     g->v = &quick;
     g->lean = quick.tier == 0;
-    HW_TRY(make_target(g, o));
+    HW_TRY(take_target(g, o));
     g->cx = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext("halfwarp", g->cx);
     g->b = LLVMCreateBuilderInContext(g->cx);
@@ -245,7 +284,7 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     LLVMDisposeBuilder(g->b);
     LLVMDisposeModule(g->mod);
     LLVMContextDispose(g->cx);
-    LLVMDisposeTargetMachine(g->tm);
+    give_target(g, o);
     return s;
 }
 
