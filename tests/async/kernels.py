@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Transaction barriers, bulk copies and clusters as PTX, with no compiler: what kernels give, and what is said of those that are wrong.
+Argument: halfwarp."""
+import os
+import subprocess
+import sys
+import tempfile
+
+HALFWARP = sys.argv[1]
+HEAD = """.version 8.6
+.target sm_90
+.address_size 64
+.shared .align 16 .b8 tile[1024];
+.shared .align 8 .b64 bar;
+.shared .align 8 .b64 other;
+.visible .entry k(.param .u64 out) %s
+{
+    .reg .pred %%p<9>; .reg .b32 %%r<40>; .reg .b64 %%d<20>;
+    ld.param.u64 %%d1, [out];
+    mov.u32 %%r1, %%tid.x; mov.u32 %%r2, %%ctaid.x; mov.u32 %%r3, %%ntid.x; mad.lo.u32 %%r4, %%r2, %%r3, %%r1;
+    mul.wide.u32 %%d2, %%r4, 4; add.u64 %%d2, %%d2, %%d1;
+    setp.eq.u32 %%p1, %%r1, 0; mov.u32 %%r9, tile;
+"""
+passed = failed = 0
+
+
+def run(body, *, device="h100", grid=1, block=32, words=64, cluster="", workers=None):
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/k.ptx", "w") as f:
+            f.write(HEAD % cluster + body + "\n ret;\n}\n")
+        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": "10", "HALFWARP_CACHE": "none"}
+        if workers:
+            env["HALFWARP_WORKERS"] = workers
+        return subprocess.run([HALFWARP, "run", f"{folder}/k.ptx", "--entry", "k", "--grid", str(grid), "--block", str(block),
+                               "--print", str(words), f"u32[{words}]=0"], capture_output=True, text=True, timeout=60, env=env)
+
+
+def check(name, good, r):
+    global passed, failed
+    passed += good
+    failed += not good
+    if not good:
+        print(f"FAIL {name}: exit {r.returncode}\n{r.stdout}{r.stderr}")
+
+
+def gives(name, body, values, **more):
+    r = run(body, words=len(values), **more)
+    check(name, r.returncode == 0 and r.stdout == f"0: u32[{len(values)}] = {' '.join(map(str, values))}\n", r)
+
+
+def says(name, body, *words, **more):
+    r = run(body, **more)
+    check(name, r.returncode not in (0, 124) and all(w in r.stderr for w in words), r)
+
+
+INIT = "@%p1 mbarrier.init.shared::cta.b64 [bar], {0}; bar.sync 0;\n"
+AWAIT = "{0}: mbarrier.try_wait.parity.shared::cta.b64 %p2, [{1}], {2}; @!%p2 bra {0};\n"
+
+
+def barriers():
+    # the second warp hands sixteen numbers over, one at a time; each side waits for the other
+    hand_over = """
+    @%p1 mbarrier.init.shared::cta.b64 [other], 32;
+    """ + INIT.format(32) + """
+    mov.u32 %r5, 0; mov.u32 %r6, 0;
+    setp.ge.u32 %p3, %r1, 32; @%p3 bra GIVE;
+TAKE: and.b32 %r7, %r5, 1;
+    """ + AWAIT.format("W", "bar", "%r7") + """
+    ld.shared.u32 %r8, [tile]; add.u32 %r6, %r6, %r8;
+    mbarrier.arrive.shared::cta.b64 _, [other];
+    add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra TAKE;
+    st.global.u32 [%d2], %r6;
+    bra DONE;
+GIVE: mul.lo.u32 %r8, %r5, %r5; st.shared.u32 [tile], %r8;
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+    and.b32 %r7, %r5, 1;
+    """ + AWAIT.format("V", "other", "%r7") + """
+    add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra GIVE;
+DONE:
+    """
+    gives("hand over", hand_over, [sum(k * k for k in range(16))] * 32, block=64)
+    # lane 0 waits for the others of its warp, who come by another way later
+    lanes = INIT.format(31) + """
+    @!%p1 bra OTHERS;
+    """ + AWAIT.format("W", "bar", "0") + """
+    ld.shared.u32 %r5, [tile]; st.global.u32 [%d2], %r5; bra DONE;
+OTHERS: st.shared.u32 [tile], 77; mbarrier.arrive.shared::cta.b64 %d3, [bar];
+DONE:
+    """
+    gives("a lane for its warp", lanes, [77])
+    says("too many arrivals", INIT.format(8) + "mbarrier.arrive.shared::cta.b64 _, [bar], 3;",
+         "arrivals more than a phase of 8 expects")
+    says("a count of 0", INIT.format("%r1"), "mbarrier.init with a count of 0")
+    says("misaligned", "add.u32 %r5, %r9, 4; mbarrier.arrive.shared::cta.b64 _, [%r5];", "isaligned")
+
+
+def copies():
+    out = """
+    mul.lo.u32 %r5, %r1, 4; add.u32 %r6, %r9, %r5; st.shared.u32 [%r6], %r1; bar.sync 0;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 128;
+    @%p1 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [tile], 64;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+    """
+    gives("out and on top", out, [2 * i if i < 16 else i for i in range(32)])
+    masked = """
+    mul.lo.u32 %r5, %r1, 4; add.u32 %r6, %r9, %r5; st.shared.u32 [%r6], -1; bar.sync 0;
+    .reg .b16 %h; mov.b16 %h, 0x0f05;
+    @%p1 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [tile], 32, %h;
+    """
+    gives("bytes of a mask", masked, [0x00ff00ff, 0, 0xffffffff, 0] * 2)
+    says("20 bytes", "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 20;", "no multiple of 16")
+    says("past shared memory", "add.u32 %r5, %r9, 1000000; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r5], 16;", "llegal")
+    says("a null pointer", "mov.u64 %d3, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d3], [tile], 16;", "llegal", "null pointer")
+    says("no tensor map", "@%p1 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [tile];", "no valid tensor map")
+
+
+def clusters():
+    two = ".reqnctapercluster 2"
+    meet = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
+    mine = "mul.lo.u32 %r5, %r1, 4; add.u32 %r6, %r9, %r5; st.shared.u32 [%r6], %r4;\n"
+    read = mine + meet + """
+    mov.u32 %r7, %cluster_ctarank; xor.b32 %r7, %r7, 1; mapa.shared::cluster.u32 %r8, %r6, %r7;
+    ld.shared::cluster.u32 %r8, [%r8]; st.global.u32 [%d2], %r8;
+    """ + meet
+    for workers in ("1", "2", "8"):
+        gives("the other's memory", read, [(i // 32 ^ 1) * 32 + i % 32 for i in range(128)], grid=4, cluster=two, workers=workers)
+    ended = """
+    mov.u32 %r7, %cluster_ctarank; setp.eq.u32 %p3, %r7, 1; @%p3 exit;
+    """ + meet + "st.global.u32 [%d2], 5;"
+    gives("blocks that have ended are not waited for", ended, [5] * 32 + [0] * 32, grid=2, cluster=two)
+    stuck = """
+    mov.u32 %r7, %cluster_ctarank; setp.eq.u32 %p3, %r7, 1; @%p3 bar.sync 1, 64;
+    """ + meet
+    says("nobody can go on", stuck, "deadlock", grid=2, cluster=two)
+    far = "mov.u32 %r7, 1; mapa.shared::cluster.u32 %r8, %r9, %r7; ld.shared::cluster.u32 %r8, [%r8+2000000]; st.global.u32 [%d2], %r8;" + meet
+    says("beyond the other's memory", far, "llegal", "shared memory of block 1 of the cluster", grid=2, cluster=two)
+    nobody = "mov.u32 %r7, 5; mapa.shared::cluster.u32 %r8, %r9, %r7; ld.shared::cluster.u32 %r8, [%r8]; st.global.u32 [%d2], %r8;"
+    says("no such block", nobody, "llegal", grid=2, cluster=two)
+    says("not divisible", meet, "912", grid=3, cluster=two)
+    says("a device without", meet, "801", grid=2, cluster=two, device="v100")
+    alone = mine + meet + "mov.u32 %r7, %cluster_nctarank; add.u32 %r7, %r7, %ctaid.x; st.global.u32 [%d2], %r7;"
+    gives("a block alone is a cluster", alone.replace("add.u32 %r7, %r7, %ctaid.x", "add.u32 %r7, %r7, %r2"), [1] * 32 + [2] * 32, grid=2)
+
+
+barriers()
+copies()
+clusters()
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed != 0)
