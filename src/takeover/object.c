@@ -143,9 +143,54 @@ static bool names_registration(const table *t)
     return false;
 }
 
+static uint32_t gnu_hash(const char *name)
+{
+    uint32_t h = 5381;
+    for (; *name; name++)
+        h = h * 33 + (uint8_t)*name;
+    return h;
+}
+
+/* Whether a GNU hash section knows the name. Most objects are done with after a few words of it,
+ * where going through their symbols would take milliseconds (System V ABI, GNU's extension). */
+static bool is_exported(const file *f, const Elf64_Shdr *s, const table *t, const char *name)
+{
+    enum { HEAD_WORDS = 4 };
+    const uint32_t *w = (const uint32_t *)(f->bytes + s->sh_offset);
+    uint64_t n = s->sh_size / sizeof *w;
+    if (s->sh_offset % 8 || !inside(f, s->sh_offset, s->sh_size) || n < HEAD_WORDS)
+        return false;
+    uint32_t buckets = w[0], first = w[1], hash = gnu_hash(name);
+    uint64_t bucket_at = HEAD_WORDS + (uint64_t)w[2] * 2, chain_at = bucket_at + buckets;
+    if (!buckets || chain_at > n)
+        return false;
+    for (uint64_t i = w[bucket_at + hash % buckets]; i >= first && i < t->n; i++) {
+        if (chain_at + (i - first) >= n)
+            return false;
+        uint32_t link = w[chain_at + (i - first)];
+        if ((link | 1) == (hash | 1) && strcmp(name_of(t, &t->symbols[i]), name) == 0)
+            return true;
+        if (link & 1)
+            return false;
+    }
+    return false;
+}
+
+static bool holds_compiler(const file *f, const Elf64_Shdr *hash, const table *t)
+{
+    static const char *const names[] = { "nvrtcGetCUBIN", "nvJitLinkCreate" };
+    if (!hash) /* an older kind of hash, or none */
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is_exported(f, hash, t, names[i]))
+            return true;
+    return false;
+}
+
 static void read_sections(const file *f, hw_object *o)
 {
     table t, dynamic = { 0 };
+    const Elf64_Shdr *hash = NULL;
     for (size_t i = 1; i < f->header->e_shnum; i++) {
         const Elf64_Shdr *s = &f->sections[i];
         const char *name = s->sh_name < f->names_size ? f->names + s->sh_name : "";
@@ -153,15 +198,17 @@ static void read_sections(const file *f, hw_object *o)
             o->registers_code = s->sh_size > WRAPPER_SIZE;
         else if (strncmp(name, ".halfwarp_", 10) == 0)
             o->is_ours = true;
-        else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t)) {
-            o->is_dynamic |= names_registration(&t);
+        else if (s->sh_type == SHT_GNU_HASH)
+            hash = s;
+        else if (s->sh_type == SHT_DYNSYM && open_table(f, s, &t))
             dynamic = t;
-        } else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t)) {
+        else if (s->sh_type == SHT_SYMTAB && open_table(f, s, &t)) {
             o->has_symbols = true;
             collect(&t, o);
         }
     }
-    if (!o->has_symbols)
+    o->is_dynamic = o->registers_code && names_registration(&dynamic);
+    if (!o->has_symbols && holds_compiler(f, hash, &dynamic))
         collect(&dynamic, o);
 }
 
