@@ -174,6 +174,8 @@ void w_st_bulk(lw *l);
 void w_tensormap_copy(lw *l);
 void w_tensor(lw *l);
 void w_tensormap_replace(lw *l);
+void w_try_cancel(lw *l);
+void w_first_canceled(lw *l);
 void w_st_async(lw *l);
 void w_red_async(lw *l);
 

@@ -321,3 +321,31 @@ void w_tensormap_replace(lw *l)
         return;
     }
 }
+
+/* ---- clusterlaunchcontrol (9.7.13.17): every block is started, so none is ever there to be cancelled ---- */
+
+/* The answer, 16 bytes of zeros, in this block or in each of the cluster. */
+void w_try_cancel(lw *l)
+{
+    const ptx_operand *o = l->i->ops;
+    bool all = lw_has(l, PTX_M_multicast_all);
+    hw_wir_val to = lw_generic_address(l, &o[0], l->x->space, false);
+    hw_wir_val bar = lw_generic_address(l, &o[1], l->x->space, false);
+    uint64_t aux = HW_BULK_FILL | HW_BULK_MBARRIER;
+    hw_wir_val mask = u32(l, 0);
+    if (all) {
+        aux |= HW_BULK_MULTICAST;
+        hw_wir_val n = lw_cluster_sreg(l, LW_CLUSTER_NRANK, 0);
+        mask = hw_wir_op2(&l->b, HW_W_SHL, HW_T_I32, hw_wir_imm(1), n);
+        mask = hw_wir_op2(&l->b, HW_W_SUB, HW_T_I32, mask, hw_wir_imm(1));
+    }
+    call(l, HW_H_BULK, aux, HW_WIR_NONE, 5, (hw_wir_val[]){ to, to, u32(l, 16), bar, mask });
+}
+
+/* Undefined unless a launch was cancelled. */
+void w_first_canceled(lw *l)
+{
+    const ptx_operand *d = &l->i->ops[0];
+    for (uint32_t k = 0; d->kind == PTX_O_VECTOR && k < d->nitems; k++)
+        lw_set(l, &d->items[k], PTX_B32, hw_wir_imm(0));
+}

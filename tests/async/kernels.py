@@ -143,8 +143,26 @@ def clusters():
     gives("a block alone is a cluster", alone.replace("add.u32 %r7, %r7, %ctaid.x", "add.u32 %r7, %r7, %r2"), [1] * 32 + [2] * 32, grid=2)
 
 
+def launch_control():
+    ask = INIT.format(1) + """
+    .reg .b128 %q; .reg .pred %c;
+    @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16;
+    @%p1 st.shared.u64 [tile], 99;
+    @%p1 clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [tile], [bar];
+    """ + AWAIT.format("W", "bar", "0") + """
+    ld.shared.b128 %q, [tile];
+    clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %c, %q;
+    selp.u32 %r5, 1, 2, %c;
+    @%c clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r5, %r6, %r7, _}, %q;
+    @%c clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r5, %q;
+    st.global.u32 [%d2], %r5;
+    """
+    gives("no block is left to cancel", ask, [2] * 64, grid=2)
+
+
 barriers()
 copies()
 clusters()
+launch_control()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed != 0)
