@@ -12,6 +12,7 @@ enum { MOST = 32 * 16, EIGHT = 8 }; /* elements of a matrix */
 
 typedef double doubles __attribute__((vector_size(64), aligned(8), may_alias));
 typedef int64_t longs __attribute__((vector_size(64), aligned(8), may_alias));
+typedef uint64_t unsigned_longs __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float floats __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint16_t shorts __attribute__((vector_size(16), aligned(2), may_alias));
@@ -221,7 +222,8 @@ INLINED void encode_half(const doubles *from, shorts *to)
     const int64_t infinity = INT64_C(0x7ff) << 52, least_normal = INT64_C(1009) << 52;
     const doubles magic = { 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28, 0x1p28 };
     longs bits = (longs)*from, m = bits & INT64_MAX;
-    longs h = ((m + ((INT64_C(1) << 41) - 1) + ((m >> 42) & 1)) >> 42) - (1008 << 10);
+    unsigned_longs u = (unsigned_longs)m, rounded = u + ((UINT64_C(1) << 41) - 1) + ((u >> 42) & 1);
+    longs h = (longs)(rounded >> 42) - (1008 << 10);
     longs large = h >= 0x7c00, nan = m > infinity, tiny = m < least_normal;
     h = (h & ~large) | (large & 0x7c00);
     h = (h & ~nan) | (nan & (((m >> 42) & 0x3ff) | 0x7e00));
