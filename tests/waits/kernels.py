@@ -21,7 +21,7 @@ def run(body, device, args, before="", entry="k", params=".param .u64 out", time
     with tempfile.TemporaryDirectory() as dir:
         with open(f"{dir}/k.ptx", "w") as f:
             f.write(f"{HEAD}{before}\n.visible .entry {entry}({params})\n{{\n{REGS}{body}\n}}\n")
-        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": timeout, "HALFWARP_CACHE": "none"}
+        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": timeout, "HALFWARP_CACHE": "off"}
         return subprocess.run([HALFWARP, "run", f"{dir}/k.ptx", "--entry", entry, *args], capture_output=True,
                               text=True, timeout=60, env=env)
 
