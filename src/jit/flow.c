@@ -227,7 +227,7 @@ static bool parked_here(const hw_gen *g)
 
 static void go(hw_gen *g, uint32_t t)
 {
-    if (g->version == GEN_FULL || (!g->an->divergent[g->block] && !parked_here(g))) {
+    if (!parked_here(g) && (g->version == GEN_FULL || !g->an->divergent[g->block])) {
         enter(g, t);
         return;
     }

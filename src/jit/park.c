@@ -12,9 +12,21 @@
  */
 #include "ops.h"
 
+/* May lanes that come together wait for different ones? */
+static bool leave_apart(const hw_gen *g, const hw_wir_insn *in)
+{
+    bool apart = false;
+    for (unsigned i = 0; i < in->nsrc && i < 2; i++)
+        apart |=
+            in->src[i].kind == HW_V_REG && g->an->shape[in->src[i].reg].kind != HW_SHAPE_UNIFORM;
+    return apart;
+}
+
+/* In a FULL copy all lanes are here. */
 bool hwg_parks(const hw_gen *g, const hw_wir_insn *in)
 {
-    return g->rotate && g->version == GEN_MASKED && hw_wir_may_part(g->an, g->block, in);
+    return g->rotate && hw_wir_may_part(g->an, g->block, in) &&
+           (g->version == GEN_MASKED || leave_apart(g, in));
 }
 
 /* May the slow variant be entered before this instruction because lanes did not come together? */
