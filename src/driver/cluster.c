@@ -51,6 +51,18 @@ CUresult hw_cu_cluster(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_
     return CUDA_SUCCESS;
 }
 
+CUresult hw_cu_say_cluster(hw_cu_launch *l, const hw_cu_gpu *g, const uint32_t cluster[3])
+{
+    hw_cu_shape s = { .dynamic = l->dynamic };
+    uint32_t is[3];
+    memcpy(s.grid, l->grid, sizeof s.grid);
+    memcpy(s.cluster, cluster, sizeof s.cluster);
+    CU_TRY(hw_cu_cluster(l->f, g, &s, is));
+    memcpy(l->cluster, is, sizeof is);
+    memcpy(l->said_cluster, cluster, sizeof l->said_cluster);
+    return CUDA_SUCCESS;
+}
+
 /* ---- occupancy ---- */
 
 typedef struct asked {

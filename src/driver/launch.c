@@ -120,6 +120,7 @@ static CUresult make(hw_cu_function *f, hw_cu_context *ctx, const hw_cu_shape *s
     memcpy(l->grid, shape->grid, sizeof l->grid);
     memcpy(l->block, shape->block, sizeof l->block);
     memcpy(l->cluster, cluster, sizeof l->cluster);
+    memcpy(l->said_cluster, shape->cluster, sizeof l->said_cluster);
     *out = l;
     return CUDA_SUCCESS;
 }

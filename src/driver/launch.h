@@ -8,8 +8,9 @@
 
 typedef struct hw_cu_launch {
     hw_cu_function *f; /* kind FUNCTION, of the stream's context */
-    uint32_t grid[3], block[3], cluster[3], dynamic,
-        param_bytes; /* cluster 0, 0, 0: none is said */
+    uint32_t grid[3], block[3], dynamic, param_bytes;
+    uint32_t cluster[3],
+        said_cluster[3]; /* what it is, what the launch says itself; 0, 0, 0: none */
     bool cooperative;
     uint32_t stream; /* number of the one it was submitted to */
     bool profiled;
@@ -42,6 +43,8 @@ CUresult hw_cu_check_shape(const hw_cu_function *f, const hw_cu_gpu *g, const hw
 /* cluster.c: the cluster of a launch, from its attribute or the kernel, if it is one the kernel and the device allow. */
 CUresult hw_cu_cluster(const hw_cu_function *f, const hw_cu_gpu *g, const hw_cu_shape *s,
                        uint32_t cluster[3]);
+/* A launch that is kept says another cluster, or none (0, 0, 0). */
+CUresult hw_cu_say_cluster(hw_cu_launch *l, const hw_cu_gpu *g, const uint32_t cluster[3]);
 CUresult hw_cu_apply_attribute(const CUlaunchAttribute *a, hw_cu_shape *s);
 
 /* Append to a stream; takes l. */

@@ -49,11 +49,13 @@ static CUresult set_kernel(hw_cu_node *n, const CUgraphNodeParams *p)
         CU_TRY(hw_cu_find_context(k->ctx, &ctx));
     else
         CU_TRY(hw_cu_current(&ctx));
-    const hw_cu_shape s = { { k->gridDimX, k->gridDimY, k->gridDimZ },
-                            { k->blockDimX, k->blockDimY, k->blockDimZ },
-                            k->sharedMemBytes,
-                            n->cooperative,
-                            { 0 } };
+    hw_cu_shape s = { { k->gridDimX, k->gridDimY, k->gridDimZ },
+                      { k->blockDimX, k->blockDimY, k->blockDimZ },
+                      k->sharedMemBytes,
+                      n->cooperative,
+                      { 0 } };
+    if (n->launch)
+        memcpy(s.cluster, n->launch->said_cluster, sizeof s.cluster);
     CU_TRY(hw_cu_activate(ctx));
     CU_TRY(hw_cu_launch_new(f, ctx, &s, k->kernelParams, k->extra, &l));
     hw_cu_node_take_launch(n, l);
@@ -598,6 +600,12 @@ CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID wh
     *value = n->attributes ? n->attributes[which] : (CUkernelNodeAttrValue){ .pad = { 0 } };
     if (which == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
         value->cooperative = n->cooperative;
+    const uint32_t *c = n->launch->said_cluster;
+    if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+        value->clusterDim.x = c[0];
+        value->clusterDim.y = c[1];
+        value->clusterDim.z = c[2];
+    }
     return CUDA_SUCCESS;
 }
 
@@ -607,6 +615,10 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID wh
     hw_cu_node *n;
     CU_TRY(node_of(handle, CU_GRAPH_NODE_TYPE_KERNEL, &n));
     CU_NEED(value && (unsigned)which < 16, INVALID_VALUE);
+    if (which == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+        const uint32_t c[3] = { value->clusterDim.x, value->clusterDim.y, value->clusterDim.z };
+        CU_TRY(hw_cu_say_cluster(n->launch, n->launch->f->module->ctx->gpu, c));
+    }
     if (!n->attributes)
         n->attributes = calloc(16, sizeof *n->attributes);
     CU_NEED(n->attributes, OUT_OF_MEMORY);

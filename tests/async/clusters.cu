@@ -206,8 +206,56 @@ static void check_errors()
     expect(a.requiredClusterWidth, 2, "required width");
 }
 
+// Captured launches keep their cluster, also with other arguments; and a node is given another.
+static void check_graph()
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t node;
+    size_t one = 1;
+    int *out = allocate<int>(256), *sums = allocate<int>(256), *others = allocate<int>(256);
+    cudaStreamCreate(&stream);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = 4;
+    config.blockDim = 64;
+    config.stream = stream;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = 2;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    expect(cudaLaunchKernelEx(&config, neighbours, out, sums), cudaSuccess, "captured launch");
+    expect(cudaStreamEndCapture(stream, &graph), cudaSuccess, "capture");
+    expect(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess, "instantiate");
+    expect(cudaGraphGetNodes(graph, &node, &one), cudaSuccess, "nodes");
+    cudaKernelNodeParams params = {};
+    expect(cudaGraphKernelNodeGetParams(node, &params), cudaSuccess, "params");
+    void *arguments[] = { &others, &sums };
+    params.kernelParams = arguments;
+    expect(cudaGraphExecKernelNodeSetParams(exec, node, &params), cudaSuccess, "other arguments");
+    expect(cudaGraphLaunch(exec, stream), cudaSuccess, "graph launch");
+    finish("graph");
+    for (int i = 0; i < 256; i++)
+        expect(others[i], (i / 128 * 2 + (i / 64 + 1) % 2) * 1000 + 63 - i % 64 + i / 64 * 1000 + i % 64, "graph");
+    attribute.val.clusterDim.x = 4;
+    expect(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &attribute.val), cudaSuccess, "another cluster");
+    attribute.val.clusterDim.x = 3;
+    expect(cudaGraphKernelNodeSetAttribute(node, cudaLaunchAttributeClusterDimension, &attribute.val), cudaErrorInvalidClusterSize, "not divisible");
+    cudaGetLastError();
+    cudaGraphExec_t again;
+    expect(cudaGraphInstantiate(&again, graph, 0), cudaSuccess, "instantiate");
+    expect(cudaGraphLaunch(again, stream), cudaSuccess, "graph launch");
+    finish("graph");
+    for (int i = 0; i < 256; i++)
+        expect(sums[i], 10 + (i < 64 ? 400 : 0), "graph of four");
+}
+
 int main()
 {
+    check_graph();
     check_indices();
     for (unsigned n = 2; n <= 8; n += n < 4 ? 1 : 4)
         check_neighbours(n);
