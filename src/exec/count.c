@@ -61,16 +61,18 @@ static void tell_now(batch *b, hw_access_told *a, const uint64_t *address, hw_si
     tell_all(b);
 }
 
-/* In which lanes a generic address is in the block's shared memory, or the warp's local memory. */
+/* In which lanes a generic address is in shared memory, the block's or another's of its cluster, or the warp's local memory. */
 static void find_spaces(const hw_frame *f, const hw_access_told *a, uint32_t *shared,
                         uint32_t *local)
 {
-    uint64_t s = (uint64_t)(uintptr_t)f->shared, l = (uint64_t)(uintptr_t)f->local;
+    uint32_t blocks = f->cluster[0] * f->cluster[1] * f->cluster[2];
+    uint64_t s = f->cluster_base, l = (uint64_t)(uintptr_t)f->local;
+    uint64_t shared_bytes = blocks > 1 ? (uint64_t)blocks << HW_WINDOW_BITS : f->total_shared;
     uint64_t local_bytes = f->local_stride * HW_WARP_LANES;
     *shared = *local = 0;
     for (uint32_t i = 0; i < HW_WARP_LANES; i++) {
         uint64_t at = a->address[i] + (uint64_t)a->add;
-        *shared |= (uint32_t)(at - s < f->total_shared) << i;
+        *shared |= (uint32_t)(at - s < shared_bytes) << i;
         *local |= (uint32_t)(at - l < local_bytes) << i;
     }
 }
@@ -93,7 +95,7 @@ static void tell_generic(batch *b, const hw_frame *f, hw_access_told a, unsigned
     tell(b, &a, HW_SITE_GLOBAL, lanes & ~shared & ~local);
     if (lanes & local)
         tell_local(b, f, a, bytes, lanes & local);
-    a.add -= (int64_t)(uintptr_t)f->shared;
+    a.add -= (int64_t)f->cluster_base;
     tell(b, &a, HW_SITE_SHARED, lanes & shared);
 }
 

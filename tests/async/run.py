@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """run.py HALFWARP NVCC PROGRAM.cu [arch...]: builds the program for each architecture that its "// arch:" comment names (or for
-those given), runs each on the device of its "// device:" comment, and requires exit status 0 and "PASSED"."""
+those given), runs each on the device of its "// device:" comment, and requires exit status 0 and "PASSED"; and the metrics of its
+"// profile:" comment."""
 import pathlib
 import re
 import subprocess
@@ -32,5 +33,13 @@ with tempfile.TemporaryDirectory() as folder:
             run = subprocess.run([halfwarp, "run", "--device", device, program], capture_output=True, text=True, timeout=120, check=False)
             if run.returncode or f"{name}: PASSED" not in run.stdout:
                 failed.append(f"{arch} on {device}: exit status {run.returncode}\n{run.stdout}{run.stderr}")
+            metrics = dict(m.split("=") for m in said("profile", []))
+            if not metrics:
+                continue
+            told = subprocess.run([halfwarp, "profile", "--device", device, "--metrics", ",".join(metrics), program], capture_output=True,
+                                  text=True, timeout=120, check=False).stdout
+            for metric, value in metrics.items():
+                if not re.search(rf"^ *{re.escape(metric)} +\S+ +{value}$", told, re.M):
+                    failed.append(f"{arch} on {device}: {metric} is not {value}\n{told}")
 print("\n".join(failed) or f"{name}: passed")
 sys.exit(bool(failed))
