@@ -42,6 +42,8 @@ static const struct {
     [HW_MMA_F16] = { 16, false }, [HW_MMA_BF16] = { 16, false }, [HW_MMA_TF32] = { 32, false },
     [HW_MMA_F32] = { 32, false }, [HW_MMA_F64] = { 64, false },
     [HW_MMA_S8] = { 8, true },    [HW_MMA_U8] = { 8, true },     [HW_MMA_S32] = { 32, true },
+    [HW_MMA_E4M3] = { 8, false }, [HW_MMA_E5M2] = { 8, false },  [HW_MMA_S4] = { 4, true },
+    [HW_MMA_U4] = { 4, true },    [HW_MMA_B1] = { 1, true },
 };
 /* clang-format on */
 
@@ -181,6 +183,21 @@ INLINED void decode_half(const shorts *from, doubles *to)
     *to = __builtin_convertvector((floats)bits, doubles);
 }
 
+/* e5m2 is the upper byte of a half; e4m3 has the fraction 7 places up and an exponent 8 less. */
+INLINED void decode_byte(bool e5m2, const octets *from, doubles *to)
+{
+    shorts h = __builtin_convertvector(*from, shorts);
+    if (e5m2) {
+        h <<= 8;
+        decode_half(&h, to);
+        return;
+    }
+    shorts m = h & 0x7f, bits = m << 7 | (h & 0x80) << 8;
+    decode_half(&bits, to);
+    longs nan = __builtin_convertvector(m, longs) == 0x7f;
+    *to = (doubles)(((longs)(*to * 256) & ~nan) | (nan & INT64_C(0x7ff8000000000000)));
+}
+
 INLINED void decode_floats(uint8_t type, unsigned n, const void *raw, double *out)
 {
     if (type == HW_MMA_F64) {
@@ -189,7 +206,9 @@ INLINED void decode_floats(uint8_t type, unsigned n, const void *raw, double *ou
     }
     for (unsigned i = 0; i < n; i += EIGHT) {
         doubles *to = (doubles *)(out + i);
-        if (type == HW_MMA_F16) {
+        if (type == HW_MMA_E4M3 || type == HW_MMA_E5M2) {
+            decode_byte(type == HW_MMA_E5M2, (const octets *)((const uint8_t *)raw + i), to);
+        } else if (type == HW_MMA_F16) {
             decode_half((const shorts *)((const uint16_t *)raw + i), to);
         } else if (type == HW_MMA_BF16) {
             ints x = __builtin_convertvector(*(const shorts *)((const uint16_t *)raw + i), ints);
@@ -342,15 +361,78 @@ CLONED static void multiply_ints(const product *p)
     deal(&p->d, p->dst, c);
 }
 
+/* ---- elements of less than a byte ---- */
+
+enum { PITCH_MOST = 32 }; /* bytes of a row of A or a column of B: 16 in a register */
+
+static int32_t dot_bits(const uint8_t *a, const uint8_t *b, unsigned bytes, bool common)
+{
+    int32_t n = 0;
+    for (unsigned k = 0; k < bytes; k += sizeof(uint64_t)) {
+        uint64_t x, y;
+        memcpy(&x, a + k, sizeof x);
+        memcpy(&y, b + k, sizeof y);
+        n += __builtin_popcountll(common ? x & y : x ^ y);
+    }
+    return n;
+}
+
+static int32_t nibble(uint8_t byte, unsigned high, bool is_signed)
+{
+    int32_t v = high ? byte >> 4 : byte & 15;
+    return is_signed && v >= 8 ? v - 16 : v;
+}
+
+static int32_t dot_nibbles(const product *p, const uint8_t *a, const uint8_t *b, unsigned bytes)
+{
+    bool sa = p->x.a == HW_MMA_S4, sb = p->x.b == HW_MMA_S4;
+    int32_t sum = 0;
+    for (unsigned k = 0; k < 2 * bytes; k++)
+        sum += nibble(a[k / 2], k & 1, sa) * nibble(b[k / 2], k & 1, sb);
+    return sum;
+}
+
+/* Rows of A, columns of B: a lane's register is four bytes of one, and a register of all lanes 16
+ * bytes of eight. wmma's runs come to the same where there is one register. */
+static void take_rows(const void *const *regs, unsigned count, unsigned rows, uint8_t *out)
+{
+    unsigned per_chunk = rows / EIGHT, pitch = count / per_chunk * 16;
+    for (unsigned r = 0; r < count; r++)
+        for (unsigned i = 0; i < EIGHT; i++)
+            memcpy(out + (r % per_chunk * EIGHT + i) * pitch + r / per_chunk * 16,
+                   (const uint8_t *)regs[r] + i * 16, 16);
+}
+
+static void multiply_bits(const product *p)
+{
+    uint8_t a[16 * PITCH_MOST], b[EIGHT * PITCH_MOST];
+    _Alignas(64) int32_t c[MOST];
+    unsigned na = registers(&p->a), nb = registers(&p->b), bytes = nb * 16;
+    take_rows(p->src, na, p->x.m, a);
+    take_rows(p->src + na, nb, EIGHT, b);
+    get_ints(&p->c, p->src + na + nb, c);
+    for (unsigned i = 0; i < p->x.m; i++)
+        for (unsigned j = 0; j < EIGHT; j++) {
+            const uint8_t *x = a + i * bytes, *y = b + j * bytes;
+            int32_t sum = p->x.a == HW_MMA_B1 ? dot_bits(x, y, bytes, p->x.flags & HW_MMA_AND)
+                                              : dot_nibbles(p, x, y, bytes);
+            int32_t *to = &c[i * EIGHT + j];
+            *to = p->x.flags & HW_MMA_SATURATE ? saturated((int64_t)*to + sum)
+                                               : (int32_t)((uint32_t)*to + (uint32_t)sum);
+        }
+    deal(&p->d, p->dst, c);
+}
+
 void hw_jit_mma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     (void)frame, (void)lanes; /* all lanes take part (PTX ISA, mma: else undefined) */
     hw_mma x;
     memcpy(&x, &aux, sizeof x);
     bool linear = x.flags & HW_MMA_LINEAR;
+    unsigned k = x.k ? x.k : 256;
     const product p = { .x = x,
-                        .a = { x.m, x.k, x.a, 'a', linear },
-                        .b = { x.k, x.n, x.b, 'b', linear },
+                        .a = { x.m, k, x.a, 'a', linear },
+                        .b = { k, x.n, x.b, 'b', linear },
                         .c = { x.m, x.n, x.c, 'c', linear },
                         .d = { x.m, x.n, x.d, 'c', linear },
                         .src = io->src,
@@ -358,7 +440,9 @@ void hw_jit_mma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uint6
     if (registers(&p.a) + registers(&p.b) + registers(&p.c) != io->nsrc ||
         registers(&p.d) != io->ndst)
         return;
-    if (types[x.c].is_int)
+    if (types[x.a].bits < 8)
+        multiply_bits(&p);
+    else if (types[x.c].is_int)
         multiply_ints(&p);
     else if (x.a == HW_MMA_F64)
         multiply_doubles(&p);

@@ -193,14 +193,17 @@ static const struct {
     { PTX_M_m16n8k4, 16, 8, 4 },    { PTX_M_m16n8k8, 16, 8, 8 },    { PTX_M_m16n8k16, 16, 8, 16 },
     { PTX_M_m16n8k32, 16, 8, 32 },  { PTX_M_m8n8k4, 8, 8, 4 },      { PTX_M_m8n8k16, 8, 8, 16 },
     { PTX_M_m16n16k16, 16, 16, 16 }, { PTX_M_m32n8k16, 32, 8, 16 }, { PTX_M_m8n32k16, 8, 32, 16 },
-    { PTX_M_m16n16k8, 16, 16, 8 },
+    { PTX_M_m16n16k8, 16, 16, 8 },  { PTX_M_m8n8k32, 8, 8, 32 },    { PTX_M_m16n8k64, 16, 8, 64 },
+    { PTX_M_m8n8k128, 8, 8, 128 },  { PTX_M_m16n8k128, 16, 8, 128 }, { PTX_M_m16n8k256, 16, 8, 0 },
 };
 static const struct {
     uint8_t type, mma, bits;
 } elements[] = {
     { PTX_F16, HW_MMA_F16, 16 }, { PTX_BF16, HW_MMA_BF16, 16 }, { PTX_TF32, HW_MMA_TF32, 32 },
     { PTX_F32, HW_MMA_F32, 32 }, { PTX_F64, HW_MMA_F64, 64 },   { PTX_S8, HW_MMA_S8, 8 },
-    { PTX_U8, HW_MMA_U8, 8 },    { PTX_S32, HW_MMA_S32, 32 },
+    { PTX_U8, HW_MMA_U8, 8 },    { PTX_S32, HW_MMA_S32, 32 },   { PTX_E4M3, HW_MMA_E4M3, 8 },
+    { PTX_E5M2, HW_MMA_E5M2, 8 }, { PTX_S4, HW_MMA_S4, 4 },     { PTX_U4, HW_MMA_U4, 4 },
+    { PTX_B1, HW_MMA_B1, 1 },
 };
 /* clang-format on */
 
@@ -250,7 +253,7 @@ static void product(lw *l, hw_mma x, const uint8_t t[4])
 {
     const ptx_operand *o = l->i->ops;
     hw_wir_val src[32], dst[8];
-    uint32_t ns = 0, nd = 0, mk = (uint32_t)x.m * x.k, kn = (uint32_t)x.k * x.n,
+    uint32_t ns = 0, nd = 0, k = x.k ? x.k : 256, mk = x.m * k, kn = k * x.n,
              mn = (uint32_t)x.m * x.n;
     if (!operands_are(l, 4, 4) ||
         !add_fragment(l, &o[0], fragment_size(l, mn, t[0], false), t[0], dst, &nd) ||
@@ -262,7 +265,8 @@ static void product(lw *l, hw_mma x, const uint8_t t[4])
     x.a = mma_type(t[1]);
     x.b = mma_type(t[2]);
     x.c = mma_type(t[3]);
-    x.flags |= lw_has(l, PTX_M_satfinite) ? HW_MMA_SATURATE : 0;
+    x.flags |= (lw_has(l, PTX_M_satfinite) ? HW_MMA_SATURATE : 0) |
+               (lw_has(l, PTX_M_and) ? HW_MMA_AND : 0);
     hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, dst, ns, src);
     i->imm = HW_H_MMA;
     memcpy(&i->aux, &x, sizeof x); /* of 8 bytes both */
@@ -302,6 +306,13 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
     t->cols = a ? x.k : x.n;
     t->bits = element_bits(type);
     t->by_rows = lw_has(l, PTX_M_row);
+    if (t->bits < 8) { /* only .row of A and .col of B: eight runs of words */
+        uint32_t per_word = 32 / t->bits, shift = t->bits == 4 ? 1 : 3;
+        *t = (tile){ .rows = 8, .cols = x.k / per_word, .in_lane = 1, .bits = 32, .by_rows = true };
+        t->stride = stride ? i32(l, HW_W_SHR_U, lw_read(l, stride, PTX_U32), shift)
+                           : hw_wir_imm(x.k / 8 * element_bits(type));
+        return is_fragment(l, fragment, 1, 32);
+    }
     uint32_t n = fragment_size(l, t->rows * t->cols, type, a || b);
     if (!is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
         return false;

@@ -32,11 +32,12 @@ enum {
  * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5) or, LINEAR, lane l of R-element fragments
  * elements l*R .. l*R+R-1 in row order (modulo the matrix's size: wmma's f16 fragments hold it several times). */
 typedef enum hw_mma_type {
-    HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32
+    HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32,
+    HW_MMA_E4M3, HW_MMA_E5M2, HW_MMA_S4, HW_MMA_U4, HW_MMA_B1
 } hw_mma_type;
-enum { HW_MMA_LINEAR = 1, HW_MMA_SATURATE = 2 };
+enum { HW_MMA_LINEAR = 1, HW_MMA_SATURATE = 2, HW_MMA_AND = 4 /* of B1: bits in common, else those that differ */ };
 typedef struct hw_mma { /* a b c d: hw_mma_type; flags: HW_MMA_* */
-    uint8_t m, n, k, a, b, c, d, flags;
+    uint8_t m, n, k /* 0: 256 */, a, b, c, d, flags;
 } hw_mma;
 /* clang-format on */
 

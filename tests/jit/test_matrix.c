@@ -55,6 +55,32 @@ static place b_byte(unsigned g, unsigned t, unsigned i)
 {
     return (place){ t * 4 + (i & 3) + (i >= 4 ? 16 : 0), g };
 }
+static place a_k64_nibble(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ i < 8 || (i >= 16 && i < 24) ? g : g + 8,
+                    t * 8 + (i & 7) + (i >= 16 ? 32 : 0) };
+}
+static place b_nibble(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ t * 8 + (i & 7) + (i >= 8 ? 32 : 0), g };
+}
+static place a_m8k32_nibble(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ g, t * 8 + i };
+}
+static place a_k256_bit(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ i < 32 || (i >= 64 && i < 96) ? g : g + 8,
+                    t * 32 + (i & 31) + (i >= 64 ? 128 : 0) };
+}
+static place a_m8k128_bit(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ g, t * 32 + i };
+}
+static place b_bit(unsigned g, unsigned t, unsigned i)
+{
+    return (place){ t * 32 + (i & 31) + (i >= 32 ? 128 : 0), g };
+}
 static place c_any(unsigned g, unsigned t, unsigned i)
 {
     return (place){ i < 2 ? g : g + 8, t * 2 + (i & 1) };
@@ -75,6 +101,16 @@ static const struct shape {
     { "m16n8k32 s8", X(16, 8, 32, S8, S32, 0), 8, 32, a_k32_byte, b_byte },
     { "m16n8k32 u8", X(16, 8, 32, U8, S32, HW_MMA_SATURATE), 8, 32, a_k32_byte, b_byte },
     { "m8n8k16 s8", X(8, 8, 16, S8, S32, 0), 8, 32, a_m8k16_byte, b_byte },
+    { "m16n8k32 e4m3", X(16, 8, 32, E4M3, F32, 0), 8, 32, a_k32_byte, b_byte },
+    { "m16n8k32 e5m2, f16", X(16, 8, 32, E5M2, F16, 0), 8, 16, a_k32_byte, b_byte },
+    { "m16n8k16 e5m2", X(16, 8, 16, E5M2, F32, 0), 8, 32, a_k32_byte, b_byte },
+    { "m16n8k64 s4", X(16, 8, 64, S4, S32, 0), 4, 32, a_k64_nibble, b_nibble },
+    { "m16n8k32 u4", X(16, 8, 32, U4, S32, 0), 4, 32, a_k64_nibble, b_nibble },
+    { "m8n8k32 s4", X(8, 8, 32, S4, S32, HW_MMA_SATURATE), 4, 32, a_m8k32_nibble, b_nibble },
+    { "m8n8k32 u4, wmma", X(8, 8, 32, U4, S32, HW_MMA_LINEAR), 4, 32, a_m8k32_nibble, b_nibble },
+    { "m16n8k256 b1 xor", X(16, 8, 0, B1, S32, 0), 1, 32, a_k256_bit, b_bit },
+    { "m16n8k128 b1 and", X(16, 8, 128, B1, S32, HW_MMA_AND), 1, 32, a_k256_bit, b_bit },
+    { "m8n8k128 b1 and", X(8, 8, 128, B1, S32, HW_MMA_AND), 1, 32, a_m8k128_bit, b_bit },
     { "m8n8k4 f64", X(8, 8, 4, F64, F64, 0), 64, 64, a_m8k4_f64, b_tf32 },
 };
 
@@ -103,6 +139,10 @@ static uint64_t encode(unsigned type, double v)
         return word;
     case HW_MMA_F64:
         return wide;
+    case HW_MMA_E5M2:
+        return half >> 8;
+    case HW_MMA_E4M3: /* of small integers */
+        return v == 0 ? 0 : (v < 0 ? 0x80u : 0u) | ((half >> 10 & 31) - 8u) << 3 | (half >> 7 & 7u);
     default:
         return (uint32_t)(int32_t)v;
     }
@@ -111,9 +151,12 @@ static uint64_t encode(unsigned type, double v)
 /* Element i of a lane stands in the low bits first. */
 static void put(registers *r, unsigned first, unsigned lane, unsigned i, unsigned bits, uint64_t v)
 {
-    unsigned in_register = bits == 64 ? 1 : 32 / bits;
-    uint8_t *reg = (uint8_t *)r->bytes[first + i / in_register];
-    memcpy(reg + lane * (bits == 64 ? 8 : 4) + i % in_register * bits / 8, &v, bits / 8);
+    unsigned in_register = bits == 64 ? 1 : 32 / bits, at = i % in_register * bits;
+    uint8_t *reg = (uint8_t *)r->bytes[first + i / in_register] + lane * (bits == 64 ? 8 : 4);
+    uint64_t word = 0, mask = bits == 64 ? UINT64_MAX : ((UINT64_C(1) << bits) - 1) << at;
+    memcpy(&word, reg, bits == 64 ? 8 : 4);
+    word = (word & ~mask) | (v << at & mask);
+    memcpy(reg, &word, bits == 64 ? 8 : 4);
 }
 
 static uint64_t get(const registers *r, unsigned lane, unsigned i, unsigned bits)
@@ -144,8 +187,15 @@ static unsigned fill(registers *r, unsigned first, unsigned type, unsigned bits,
 }
 
 typedef struct matrices {
-    double a[32 * 32], b[32 * 32], c[32 * 32];
+    double a[16 * 256], b[16 * 256], c[16 * 256];
 } matrices;
+
+static double term(const hw_mma *x, double a, double b)
+{
+    if (x->a == HW_MMA_B1)
+        return x->flags & HW_MMA_AND ? a * b : a != b;
+    return a * b;
+}
 
 static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bits, place_fn *fa,
                   place_fn *fb, const matrices *m)
@@ -154,13 +204,13 @@ static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bit
     const void *src[REGS];
     void *dst[REGS];
     bool linear = x.flags & HW_MMA_LINEAR;
+    unsigned depth = x.k ? x.k : 256;
     unsigned repeated = linear && x.a == HW_MMA_F16 ? 16 : 0, mine = (unsigned)x.m * x.n / LANES;
     for (unsigned i = 0; i < REGS; i++)
         src[i] = in.bytes[i], dst[i] = out.bytes[i];
-    unsigned n = fill(&in, 0, x.a, bits, repeated ? repeated : (unsigned)x.m * x.k / LANES, fa, x.m,
-                      x.k, m->a);
-    n = fill(&in, n, x.b, bits, repeated ? repeated : (unsigned)x.k * x.n / LANES, fb, x.k, x.n,
-             m->b);
+    unsigned n =
+        fill(&in, 0, x.a, bits, repeated ? repeated : x.m * depth / LANES, fa, x.m, depth, m->a);
+    n = fill(&in, n, x.b, bits, repeated ? repeated : depth * x.n / LANES, fb, depth, x.n, m->b);
     n = fill(&in, n, x.c, result_bits, mine, linear ? NULL : c_any, x.m, x.n, m->c);
     hw_lane_arrays io = { dst, src, mine * result_bits / (result_bits == 64 ? 64 : 32), n };
     uint64_t aux;
@@ -170,8 +220,8 @@ static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bit
         for (unsigned i = 0; i < mine; i++) {
             place p = linear ? run_place(l, i, mine, x.m, x.n) : c_any(l / 4, l % 4, i);
             double want = m->c[p.row * x.n + p.col];
-            for (unsigned k = 0; k < x.k; k++)
-                want += m->a[p.row * x.k + k] * m->b[k * x.n + p.col];
+            for (unsigned k = 0; k < depth; k++)
+                want += term(&x, m->a[p.row * depth + k], m->b[k * x.n + p.col]);
             if (x.flags & HW_MMA_SATURATE)
                 want = fmin(want, INT32_MAX);
             if (get(&out, l, i, result_bits) != encode(x.d, want))
@@ -181,11 +231,20 @@ static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bit
         }
 }
 
+static matrices bits_of(matrices m)
+{
+    for (unsigned i = 0; i < 16 * 256; i++) {
+        m.a[i] = (unsigned)m.a[i] & 1;
+        m.b[i] = (unsigned)fabs(m.b[i]) & 1;
+    }
+    return m;
+}
+
 static matrices numbers(double scale, double first, bool is_signed)
 {
     static unsigned seed = 1;
     matrices m;
-    for (unsigned i = 0; i < 32 * 32; i++) {
+    for (unsigned i = 0; i < 16 * 256; i++) {
         seed = seed * 1664525u + 1013904223u;
         m.a[i] = (double)(seed >> 20 & 7) * scale;
         m.b[i] = ((double)(seed >> 24 & 15) - (is_signed ? 8 : 0)) * scale;
@@ -198,7 +257,10 @@ static void test_fragments(void **state)
 {
     (void)state;
     for (size_t s = 0; s < HW_COUNTOF(shapes); s++) {
-        matrices m = numbers(1, 0, shapes[s].x.a != HW_MMA_U8);
+        unsigned type = shapes[s].x.a;
+        matrices m = numbers(1, 0, type != HW_MMA_U8 && type != HW_MMA_U4);
+        if (type == HW_MMA_B1)
+            m = bits_of(m);
         check(shapes[s].name, shapes[s].x, shapes[s].bits, shapes[s].result_bits, shapes[s].a,
               shapes[s].b, &m);
     }
@@ -227,7 +289,7 @@ static void test_half_results(void **state)
     const double scales[] = { 0x1p-12, 0x1p-9, 0x1p-6, 0.375, 40, 200 };
     for (size_t i = 0; i < HW_COUNTOF(scales); i++) {
         matrices m = numbers(scales[i], 0, true);
-        for (unsigned e = 0; e < 32 * 32; e++) {
+        for (unsigned e = 0; e < 16 * 256; e++) {
             m.a[e] = (double)(_Float16)m.a[e];
             m.b[e] = (double)(_Float16)m.b[e];
             m.c[e] = (double)(_Float16)(m.c[e] * scales[i] * 0x1p-10);

@@ -184,6 +184,7 @@ def main():
                                                "sm_100", "sm_120", "sm_121", "compute_100f", "all-major"))):
         check("units " + " ".join(options), options, parts)
     check("nested", ["-rdc=true"], ["nested.cu"])
+    check("small types", ["-arch=sm_80"], ["small_types.cu"])
     check("narrow", ["-arch=sm_100a"], ["narrow.cu"], run=["--device", "b200"])
     check("streams per-thread", ["--default-stream", "per-thread"], ["streams.cu"])
     check("memory per-thread", ["--default-stream", "per-thread"], ["memory.cu"])
