@@ -132,9 +132,9 @@ static void place_save(hw_block *b, size_t stride)
 static void fill_frames(hw_block *b)
 {
     const hw_run *r = b->run;
-    uint32_t align = r->shared_bytes < SHARED_ALIGN_LARGE ? SHARED_ALIGN : SHARED_ALIGN_LARGE;
+    uint32_t align = r->shared_room < SHARED_ALIGN_LARGE ? SHARED_ALIGN : SHARED_ALIGN_LARGE;
     uint64_t slot = b->cluster ? b->cluster->memory : b->slot;
-    uint64_t shared = slot + b->x->slot_bytes - round_up(r->shared_bytes, align), base = shared;
+    uint64_t shared = slot + b->x->slot_bytes - round_up(r->shared_room, align), base = shared;
     shared += (uint64_t)b->rank << HW_WINDOW_BITS;
     for (uint32_t w = 0; w < b->nwarps; w++) {
         hw_frame *f = &b->frames[w];

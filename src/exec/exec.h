@@ -134,6 +134,7 @@ struct hw_run {
     uint32_t cluster_blocks; /* 1: no clusters */
     uint32_t nthreads, nwarps;
     uint32_t shared_bytes;
+    uint32_t shared_room; /* as a device gives it out; where bounds are exact, the same */
     uint64_t local_stride;
     size_t stack_bytes; /* a warp */
     hw_frame proto;     /* what all frames have in common */

@@ -152,7 +152,7 @@ static void fill_proto(hw_run *r, uint64_t gridid)
     f->nsmid = r->x->dev->compute.sm_count;
     f->gridid = gridid;
     f->dynamic_shared = l->dynamic_shared_bytes;
-    f->total_shared = r->shared_bytes;
+    f->total_shared = r->shared_room;
     if (l->cooperative)
         fill_workspace(r);
 }
@@ -201,6 +201,9 @@ static hw_status set_sizes(hw_run *r, hw_diag *d)
     r->nwarps = (r->nthreads + HW_WARP_LANES - 1) / HW_WARP_LANES;
     r->nblocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
     r->shared_bytes = (uint32_t)shared;
+    r->shared_room = hw_mem_has_page()
+                         ? (uint32_t)round_up(shared, r->x->dev->occupancy.shared_alloc_unit)
+                         : (uint32_t)shared;
     r->local_stride = round_up(c->local_bytes + (c->recursive ? stack : 0), LOCAL_ALIGN);
     if (r->local_stride == 0)
         r->local_stride = LOCAL_ALIGN;

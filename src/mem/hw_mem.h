@@ -44,6 +44,7 @@ hw_status hw_mem_range(uint64_t *lo, uint64_t *size, hw_diag *d);
 /* For DEVICE and MANAGED allocations of all devices from now on. 0, the start: none. A power of two.
  */
 void hw_mem_set_page(uint64_t bytes);
+bool hw_mem_has_page(void);
 /* capacity: what HW_MEM_DEVICE and MANAGED allocations may sum to. */
 hw_status hw_mem_new(uint64_t capacity, hw_mem **out, hw_diag *d);
 void hw_mem_free_all(hw_mem *m); /* frees every allocation and m */

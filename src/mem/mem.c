@@ -40,6 +40,14 @@ void hw_mem_set_page(uint64_t bytes)
     pthread_rwlock_unlock(&lock);
 }
 
+bool hw_mem_has_page(void)
+{
+    pthread_rwlock_rdlock(&lock);
+    bool has = device_page > HW_MEM_PAGE;
+    pthread_rwlock_unlock(&lock);
+    return has;
+}
+
 hw_status hw_mem_new(uint64_t capacity, hw_mem **out, hw_diag *d)
 {
     uint64_t lo, size;

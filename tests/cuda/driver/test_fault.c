@@ -124,6 +124,33 @@ static void events(void **state)
     assert_int_equal(*(uint32_t *)(uintptr_t)p, 0);
 }
 
+static const char shared_unit[] =
+    ".version 8.0\n.target sm_52\n.address_size 64\n.extern .shared .align 16 .b8 s[];\n"
+    ".visible .entry k(.param .u64 p, .param .u32 at) {\n"
+    ".reg .b64 %d; .reg .u32 %a, %t, %r<4>;\n"
+    "ld.param.u64 %d, [p]; ld.param.u32 %a, [at]; mov.u32 %t, s; add.u32 %t, %t, %a;\n"
+    "ld.shared.v4.u32 {%r0, %r1, %r2, %r3}, [%t]; add.u32 %r0, %r0, %r3;\n"
+    "mov.u32 %a, %total_smem_size; st.global.u32 [%d], %a; st.global.u32 [%d+4], %r0; ret; }\n";
+
+/* Shared memory is given out in units: what lies in the last one may be read, behind it not. */
+static void shared_memory_ends_with_its_unit(void **state)
+{
+    CUmodule m;
+    CUfunction f;
+    uint32_t at = 16, behind = 4096;
+    (void)state;
+    OK(cuModuleLoadData(&m, shared_unit));
+    OK(cuModuleGetFunction(&f, m, "k"));
+    CUdeviceptr p = rig_alloc(64);
+    void *params[] = { &p, &at };
+    OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 28, NULL, params, NULL));
+    OK(cuCtxSynchronize());
+    assert_int_equal(rig_word(p, 0), 128); /* the unit of compute capability 9.0 */
+    params[1] = &behind;
+    OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 28, NULL, params, NULL));
+    ERR(ILLEGAL_ADDRESS, cuCtxSynchronize());
+}
+
 static const char not_carried_out[] =
     ".version 8.6\n.target sm_100a\n.address_size 64\n"
     ".visible .entry k() { tcgen05.fence::before_thread_sync; ret; }\n";
@@ -214,9 +241,19 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(null_address), T(past_the_end), T(host_address), T(freed_address),
-        T(misaligned),   T(trap),         T(forever),      T(events),
-        T(callback),     T(told_once),    T(not_started),  cmocka_unit_test(primary_reset),
+        T(null_address),
+        T(past_the_end),
+        T(host_address),
+        T(freed_address),
+        T(misaligned),
+        T(trap),
+        T(forever),
+        T(events),
+        T(callback),
+        T(told_once),
+        T(not_started),
+        T(shared_memory_ends_with_its_unit),
+        cmocka_unit_test(primary_reset),
     };
     setenv("HALFWARP_TIMEOUT", "0.5", 1);
     return cmocka_run_group_tests(tests, NULL, NULL);
