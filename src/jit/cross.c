@@ -3,6 +3,7 @@
  * Across lanes: votes, shuffles, matches, reductions. All lanes of a warp are in one vector, so
  * these are shuffles and arithmetic on masks.
  */
+#include "access.h"
 #include "ops.h"
 
 /* ---- votes ---- */
@@ -128,11 +129,19 @@ static hw_lv permute(hw_gen *g, hw_lv x, hw_lv from)
     return hwg_shuffle(g, r[0], r[1], both, GEN_LANES);
 }
 
+/* What lanes give that do not take part is undefined in PTX; on devices they give 0, and programs
+ * that add up fewer values than a warp has lanes count on it. */
+static hw_lv given(hw_gen *g, const hw_wir_insn *in)
+{
+    hw_lv x = hwg_src_vec(g, in, 0);
+    return hwg_all_execute(g) ? x : b_select(g, hwg_mask_vec(g, g->exec), x, hwg_klike(x, 0));
+}
+
 WHOLE(shfl)
 {
     route r = route_of(g, in);
     hw_lanes x = hwg_src(g, in, 0);
-    hw_lv v = x.kind == HW_SHAPE_UNIFORM ? NULL : permute(g, hwg_src_vec(g, in, 0), r.from);
+    hw_lv v = x.kind == HW_SHAPE_UNIFORM ? NULL : permute(g, given(g, in), r.from);
     hwg_write(g, in->dst[0], v ? hwg_varying(v) : x);
     hwg_write(g, in->dst[1], hwg_varying(r.inside));
 }

@@ -187,7 +187,8 @@ static void shuffle(frame *f, const hw_wir_insn *i, uint32_t act)
             j = l ^ b, p[l] = j <= max;
         else
             j = low | (b & ~seg), p[l] = j <= max;
-        r[l] = value(f, i->src[0], p[l] ? j & 31 : l);
+        unsigned from = p[l] ? j & 31 : l;
+        r[l] = (act >> from) & 1 ? value(f, i->src[0], from) : 0;
     }
     for (unsigned l = 0; l < LANES; l++)
         if ((act >> l) & 1) {

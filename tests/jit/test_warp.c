@@ -264,6 +264,39 @@ static void addresses_may_step_by_each_other(void **state)
     rig_free(r);
 }
 
+/* Eight lanes add up as if they were 32; the others have something else in the register. */
+static const char eight[] =
+    "module shared=0 params=8 reqntid=0,0,0 indirect=0\n"
+    "kernel @k local=0 {\n  reg i32 %t %x %y\n  reg i64 %p %o %w\n  reg i1 %q\n"
+    "entry:\n  %p = param_addr\n  %o = load.i64.param [%p]\n"
+    "  %t = sreg.i32 tid_x\n  %w = sext.i32.i64 %t\n  %w = mul.i64 %w, 4\n"
+    "  %o = add.i64 %o, %w\n  %x = load.i32.global [%o + 128]\n"
+    "  %q = icmp.i32.lt_u %t, 8\n  cbr %q, few, end\n"
+    "few:\n  %y, _ = shfl.i32 %x, 16, 31, 255 imm=0x1\n  %x = add.i32 %x, %y\n"
+    "  %y, _ = shfl.i32 %x, 8, 31, 255 imm=0x1\n  %x = add.i32 %x, %y\n"
+    "  %y, _ = shfl.i32 %x, 4, 31, 255 imm=0x1\n  %x = add.i32 %x, %y\n"
+    "  %y, _ = shfl.i32 %x, 2, 31, 255 imm=0x1\n  %x = add.i32 %x, %y\n"
+    "  %y, _ = shfl.i32 %x, 1, 31, 255 imm=0x1\n  %x = add.i32 %x, %y\n"
+    "  store.i32.global [%o], %x\n  br end\n"
+    "end:\n  exit\n}\n";
+
+static void lanes_that_take_no_part_give_nothing_to_a_shuffle(void **state)
+{
+    (void)state;
+    rig *r = rig_new(eight);
+    compiled(r);
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t x = i + 100;
+        memcpy(r->memory + 128 + (size_t)i * 4, &x, 4);
+    }
+    r->params[0] = (uint64_t)(uintptr_t)r->memory;
+    assert_true(rig_run(r));
+    uint32_t sum;
+    memcpy(&sum, r->memory, 4);
+    assert_int_equal(sum, 8 * 100 + 28);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +308,7 @@ int main(void)
         cmocka_unit_test(endless_loops_can_be_stopped),
         cmocka_unit_test(a_loop_that_lanes_leave_by_ending_ends),
         cmocka_unit_test(addresses_may_step_by_each_other),
+        cmocka_unit_test(lanes_that_take_no_part_give_nothing_to_a_shuffle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
