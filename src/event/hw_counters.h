@@ -128,6 +128,8 @@ typedef struct hw_site {
     uint8_t elements;    /* of a vector access; bytes / elements each */
     uint8_t atom;        /* hw_wir_atom of atomics */
     bool readonly;       /* ld.global.nc and ldu: may go through a read-only cache */
+    bool part;           /* in shared memory: more of an access that another site of the instruction
+                            began, so no access of its own (matrices) */
     bool bypass_l1;      /* volatile, relaxed and stronger, atomics: served by L2 */
     /* How the code counts, for exec, which tells accesses at the end. Sites of a block with the same
      * address register are counted and told together; each of them adds its own displacement. */

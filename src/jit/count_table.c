@@ -163,6 +163,7 @@ static hw_site site_of(const hw_wir_insn *in, hw_site_kind kind, unsigned space)
                       .elements = in->count,
                       .atom = in->atom,
                       .readonly = kind == HW_SITE_LOAD && in->flags & HW_I_READONLY,
+                      .part = in->flags & HW_I_PART,
                       .bypass_l1 = atomic || in->flags & (HW_I_VOLATILE | HW_I_L2),
                       .add = (int64_t)in->imm,
                       .next = HW_NO_INDEX,

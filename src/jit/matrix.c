@@ -4,7 +4,7 @@
  * once, which is at least as exact as the hardware's unspecified order (PTX ISA 9.7.14).
  *
  * A register of a fragment, over the 32 lanes, is a block of 8 rows (of B: columns) of 16 bytes (f64:
- * 32); C's are pairs of columns. The bytes are put in order first, then all elements decoded, by
+ * 32); C's are pairs of columns. wmma's wider matrices are several of those side by side. The bytes are put in order first, then all elements decoded, by
  * vectors of eight, compiled for three generations of processors. */
 #include "helpers.h"
 
@@ -31,7 +31,7 @@ typedef struct fragment {
     unsigned rows, cols;
     uint8_t type; /* hw_mma_type */
     char which;   /* 'a', 'b', 'c' (also d) */
-    bool linear;
+    bool wmma;
 } fragment;
 
 /* clang-format off */
@@ -52,31 +52,26 @@ static unsigned in_register(const fragment *f)
     return types[f->type].bits == 64 ? 1 : 32u / types[f->type].bits;
 }
 
-static unsigned registers(const fragment *f)
+/* Registers that hold the matrix once. */
+static unsigned distinct(const fragment *f)
 {
-    if (f->linear && f->type == HW_MMA_F16 && f->which != 'c')
-        return 8; /* wmma's f16 operands, whatever the shape */
     return f->rows * f->cols / HW_WARP_LANES / in_register(f);
 }
 
-/* ---- registers to matrices in row order, undecoded, and back ---- */
-
-/* wmma's: a lane holds a run of rows. Where several lanes hold the same, the last count. */
-INLINED void gather_linear(const fragment *f, const void *const *regs, uint8_t *out)
+static unsigned registers(const fragment *f)
 {
-    unsigned count = registers(f), bytes = types[f->type].bits == 64 ? 8 : 4;
-    unsigned lanes = f->rows * f->cols * types[f->type].bits / 8 / (count * bytes);
-    for (unsigned r = 0; r < count; r++)
-        for (unsigned l = 0; l < lanes; l++)
-            memcpy(out + (l * count + r) * bytes,
-                   (const uint8_t *)regs[r] + (HW_WARP_LANES - lanes + l) * bytes, bytes);
+    if (f->wmma && f->type == HW_MMA_F16 && f->which != 'c')
+        return 8; /* whatever the shape */
+    return distinct(f);
 }
+
+/* ---- registers to matrices in row order, undecoded, and back ---- */
 
 INLINED void gather_a(const fragment *f, const void *const *regs, uint8_t *out)
 {
     unsigned element = types[f->type].bits / 8, width = element == 8 ? 32 : 16;
     unsigned pitch = f->cols * element, per_chunk = f->rows / EIGHT;
-    for (unsigned r = 0; r < registers(f); r++) {
+    for (unsigned r = 0; r < distinct(f); r++) {
         uint8_t *to = out + r % per_chunk * EIGHT * pitch + r / per_chunk * width;
         for (unsigned i = 0; i < EIGHT; i++)
             if (width == 16)
@@ -86,17 +81,18 @@ INLINED void gather_a(const fragment *f, const void *const *regs, uint8_t *out)
     }
 }
 
-/* Eight columns of `across` elements each. */
-#define COLUMNS(name, T, across)                                          \
-    INLINED void name(const void *const *regs, unsigned count, void *out) \
-    {                                                                     \
-        for (unsigned r = 0; r < count; r++) {                            \
-            const T *from = regs[r];                                      \
-            T *to = (T *)out + r * EIGHT * across;                        \
-            for (unsigned k = 0; k < across; k++)                         \
-                for (unsigned j = 0; j < EIGHT; j++)                      \
-                    to[k * EIGHT + j] = from[j * across + k];             \
-        }                                                                 \
+/* Eight columns of `across` elements each; below one another, then the next eight. */
+#define COLUMNS(name, T, across)                                                           \
+    INLINED void name(const fragment *f, const void *const *regs, void *out)               \
+    {                                                                                      \
+        unsigned cols = f->cols == EIGHT ? EIGHT : f->cols, in_block = f->rows / (across); \
+        for (unsigned r = 0; r < distinct(f); r++) {                                       \
+            const T *from = regs[r];                                                       \
+            T *to = (T *)out + r % in_block * (across) * cols + r / in_block * EIGHT;      \
+            for (unsigned k = 0; k < (across); k++)                                        \
+                for (unsigned j = 0; j < EIGHT; j++)                                       \
+                    to[k * cols + j] = from[j * (across) + k];                             \
+        }                                                                                  \
     }
 COLUMNS(columns8, uint8_t, 16)
 COLUMNS(columns16, uint16_t, 8)
@@ -105,20 +101,36 @@ COLUMNS(columns64, uint64_t, 4)
 
 INLINED void gather_b(const fragment *f, const void *const *regs, void *out)
 {
-    unsigned count = registers(f);
     switch (types[f->type].bits) {
     case 8:
-        columns8(regs, count, out);
+        columns8(f, regs, out);
         return;
     case 16:
-        columns16(regs, count, out);
+        columns16(f, regs, out);
         return;
     case 32:
-        columns32(regs, count, out);
+        columns32(f, regs, out);
         return;
     default:
-        columns64(regs, count, out);
+        columns64(f, regs, out);
     }
+}
+
+/* The number, in row order, of lane l's first element of register r of C. */
+INLINED unsigned place_in_c(const fragment *f, unsigned r, unsigned l)
+{
+    unsigned i = r * in_register(f), in_block = f->rows / 4, block = i / in_block;
+    i %= in_block;
+    return (i / 2 * EIGHT + l / 4) * f->cols + block * EIGHT + l % 4 * 2 + i % 2;
+}
+
+INLINED void gather_wide(const fragment *f, const void *const *regs, uint8_t *out)
+{
+    unsigned element = types[f->type].bits / 8, bytes = element == 8 ? 8 : 4;
+    for (unsigned r = 0; r < registers(f); r++)
+        for (unsigned l = 0; l < HW_WARP_LANES; l++)
+            memcpy(out + place_in_c(f, r, l) * element, (const uint8_t *)regs[r] + l * bytes,
+                   bytes);
 }
 
 /* Pairs of columns: in one register, or in two. */
@@ -146,12 +158,12 @@ INLINED void gather_c(const fragment *f, const void *const *regs, uint8_t *out)
 
 INLINED void gather(const fragment *f, const void *const *regs, void *out)
 {
-    if (f->linear)
-        gather_linear(f, regs, out);
-    else if (f->which == 'a')
+    if (f->which == 'a')
         gather_a(f, regs, out);
     else if (f->which == 'b')
         gather_b(f, regs, out);
+    else if (f->cols > EIGHT)
+        gather_wide(f, regs, out);
     else
         gather_c(f, regs, out);
 }
@@ -161,9 +173,9 @@ INLINED void deal(const fragment *f, void *const *regs, const void *in)
     unsigned count = registers(f), bits = types[f->type].bits;
     for (unsigned r = 0; r < count; r++)
         for (unsigned l = 0; l < HW_WARP_LANES; l++) {
-            unsigned at = f->linear    ? l * count + r
-                          : bits == 16 ? r * 32 + l
-                                       : r / 2 * 64 + 2 * l + r % 2;
+            unsigned at = f->cols > EIGHT ? place_in_c(f, r, l) / (bits == 16 ? 2 : 1)
+                          : bits == 16    ? r * 32 + l
+                                          : r / 2 * 64 + 2 * l + r % 2;
             if (bits == 64)
                 ((uint64_t *)regs[r])[l] = ((const uint64_t *)in)[at];
             else
@@ -428,13 +440,13 @@ void hw_jit_mma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uint6
     (void)frame, (void)lanes; /* all lanes take part (PTX ISA, mma: else undefined) */
     hw_mma x;
     memcpy(&x, &aux, sizeof x);
-    bool linear = x.flags & HW_MMA_LINEAR;
+    bool wmma = x.flags & HW_MMA_WMMA;
     unsigned k = x.k ? x.k : 256;
     const product p = { .x = x,
-                        .a = { x.m, k, x.a, 'a', linear },
-                        .b = { k, x.n, x.b, 'b', linear },
-                        .c = { x.m, x.n, x.c, 'c', linear },
-                        .d = { x.m, x.n, x.d, 'c', linear },
+                        .a = { x.m, k, x.a, 'a', wmma },
+                        .b = { k, x.n, x.b, 'b', wmma },
+                        .c = { x.m, x.n, x.c, 'c', wmma },
+                        .d = { x.m, x.n, x.d, 'c', wmma },
                         .src = io->src,
                         .dst = io->dst };
     if (registers(&p.a) + registers(&p.b) + registers(&p.c) != io->nsrc ||

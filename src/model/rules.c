@@ -182,7 +182,7 @@ void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told
                     .kind = kinds[s->kind & 3],
                     .bypass_l1 = s->bypass_l1,
                     .bank_width = bank_width };
-    one(m, t, &a, slots, true);
+    one(m, t, &a, slots, !(s->part && t->space == HW_SITE_SHARED));
     for (uint32_t done = WIDTH_MOST; done < s->bytes; done += WIDTH_MOST) {
         for (int lane = 0; lane < HW_WARP_LANES; lane++)
             moved[lane] = t->address[lane] + done;

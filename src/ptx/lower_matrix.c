@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix instructions (PTX ISA 9.7.14): ldmatrix, stmatrix, movmatrix, mma and wmma.
  *
- * Products are a helper's (MMA). wmma's fragments are opaque in PTX, so each lane simply holds a run
- * of consecutive elements in row order: lane l of fragments of P elements has l*P.. (modulo the
- * matrix's size, since f16 operands hold it more than once); loading them is plain addressing. */
+ * Products are a helper's (MMA). wmma's fragments are opaque in PTX; here they are those of mma (helper
+ * MMA says how), as in the machine code of devices since 7.5, and so their accesses to memory are
+ * theirs: a register of each lane at a time, pairs of accumulators at once. Where elements that share
+ * a register are not neighbours in memory, 8 x 8 matrices are read as they stand and transposed
+ * between the lanes. To shared memory a whole fragment is one access, as ldmatrix's matrices are. */
 #include "lower.h"
 
 static hw_wir_val i32(lw *l, hw_wir_op op, hw_wir_val a, uint64_t b)
@@ -92,28 +94,23 @@ static row_address row_of(lw *l, const ptx_operand *o)
 }
 
 static hw_wir_insn *access(lw *l, hw_wir_op op, hw_wir_type t, const row_address *r, hw_wir_val at,
-                           hw_wir_val v)
+                           uint32_t n, const hw_wir_val *v)
 {
-    hw_wir_insn *i = op == HW_W_LOAD
-                         ? hw_wir_emit(&l->b, op, t, 1, &v, 1, &at)
-                         : hw_wir_emit(&l->b, op, t, 0, NULL, 2, (hw_wir_val[]){ at, v });
+    hw_wir_val with[3] = { at, v[0], n > 1 ? v[1] : HW_WIR_NONE };
+    hw_wir_insn *i = op == HW_W_LOAD ? hw_wir_emit(&l->b, op, t, n, v, 1, &at)
+                                     : hw_wir_emit(&l->b, op, t, 0, NULL, n + 1, with);
     i->space = (uint8_t)r->space;
+    i->count = (uint8_t)n;
     lw_effect(l, i);
     return i;
 }
 
-/* Where element e (0, 1) of matrix k stands that this lane holds: row and byte within it. */
-static hw_wir_val element_address(lw *l, const row_address *r, uint32_t k, unsigned e, bool trans)
+/* Where the lane's pair of elements of matrix k stands: row and bytes within it. */
+static hw_wir_val pair_address(lw *l, const row_address *r, uint32_t k)
 {
     hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID);
-    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2), in_group = i32(l, HW_W_AND, lane, 3), row, at;
-    if (trans) {
-        row = i32(l, HW_W_ADD, i32(l, HW_W_SHL, in_group, 1), 8 * k + e);
-        at = i32(l, HW_W_SHL, group, 1);
-    } else {
-        row = i32(l, HW_W_ADD, group, 8 * k);
-        at = i32(l, HW_W_ADD, i32(l, HW_W_SHL, in_group, 2), 2 * e);
-    }
+    hw_wir_val row = i32(l, HW_W_ADD, i32(l, HW_W_SHR_U, lane, 2), 8 * k);
+    hw_wir_val at = i32(l, HW_W_SHL, i32(l, HW_W_AND, lane, 3), 2);
     return add(l, r->type, shuffle_address(l, r, row), lw_fit(l, at, HW_T_I32, r->type, false));
 }
 
@@ -128,6 +125,27 @@ static uint32_t matrices(const lw *l)
     return lw_has(l, PTX_M_x4) ? 4 : lw_has(l, PTX_M_x2) ? 2 : 1;
 }
 
+/* An 8 x 8 matrix of pairs, one a lane, transposed. */
+static hw_wir_val transpose(lw *l, hw_wir_val v)
+{
+    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID), half[2];
+    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2), in_group = i32(l, HW_W_AND, lane, 3);
+    hw_wir_val from = i32(l, HW_W_SHL, in_group, 3);
+    from = add(l, HW_T_I32, from, i32(l, HW_W_SHR_U, group, 1));
+    hw_wir_val which = i32(l, HW_W_SHL, i32(l, HW_W_AND, group, 1), 4);
+    for (unsigned e = 0; e < 2; e++) {
+        half[e] = shuffle(l, v, e ? i32(l, HW_W_ADD, from, 4) : from);
+        half[e] = hw_wir_op2(&l->b, HW_W_SHR_U, HW_T_I32, half[e], which);
+        half[e] = lw_fit(l, half[e], HW_T_I32, HW_T_I16, false);
+    }
+    return pair(l, half[0], half[1]);
+}
+
+void w_movmatrix(lw *l)
+{
+    lw_result(l, transpose(l, lw_source(l, 0)));
+}
+
 void w_ldmatrix(lw *l)
 {
     bool trans = lw_has(l, PTX_M_trans);
@@ -136,20 +154,12 @@ void w_ldmatrix(lw *l)
     row_address r = row_of(l, &l->i->ops[1]);
     hw_wir_val v[4];
     for (uint32_t k = 0; k < matrices(l); k++) {
-        hw_wir_val half[2];
         v[k] = lw_temp(l, HW_T_I32);
-        if (!trans) {
-            access(l, HW_W_LOAD, HW_T_I32, &r, element_address(l, &r, k, 0, false), v[k]);
-            continue;
-        }
-        for (unsigned e = 0; e < 2; e++) {
-            half[e] = lw_temp(l, HW_T_I16);
-            access(l, HW_W_LOAD, HW_T_I16, &r, element_address(l, &r, k, e, true), half[e]);
-        }
-        v[k] = pair(l, half[0], half[1]);
+        access(l, HW_W_LOAD, HW_T_I32, &r, pair_address(l, &r, k), 1, &v[k])->flags |=
+            k ? HW_I_PART : 0;
     }
     for (uint32_t k = 0; k < matrices(l); k++) /* after all: the address may be a result */
-        lw_set(l, part(&l->i->ops[0], k), PTX_B32, v[k]);
+        lw_set(l, part(&l->i->ops[0], k), PTX_B32, trans ? transpose(l, v[k]) : v[k]);
 }
 
 void w_stmatrix(lw *l)
@@ -160,28 +170,10 @@ void w_stmatrix(lw *l)
     row_address r = row_of(l, &l->i->ops[0]);
     for (uint32_t k = 0; k < matrices(l); k++) {
         hw_wir_val v = lw_read(l, part(&l->i->ops[1], k), PTX_B32);
-        if (!trans)
-            access(l, HW_W_STORE, HW_T_I32, &r, element_address(l, &r, k, 0, false), v);
-        for (unsigned e = 0; trans && e < 2; e++)
-            access(l, HW_W_STORE, HW_T_I16, &r, element_address(l, &r, k, e, true),
-                   lw_part(l, v, HW_T_I32, 16 * e, HW_T_I16));
+        v = trans ? transpose(l, v) : v;
+        access(l, HW_W_STORE, HW_T_I32, &r, pair_address(l, &r, k), 1, &v)->flags |=
+            k ? HW_I_PART : 0;
     }
-}
-
-/* Transposes an 8 x 8 matrix held by the warp. */
-void w_movmatrix(lw *l)
-{
-    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID), half[2];
-    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2), in_group = i32(l, HW_W_AND, lane, 3);
-    hw_wir_val from = i32(l, HW_W_SHL, in_group, 3), v = lw_source(l, 0);
-    from = add(l, HW_T_I32, from, i32(l, HW_W_SHR_U, group, 1));
-    hw_wir_val which = i32(l, HW_W_SHL, i32(l, HW_W_AND, group, 1), 4);
-    for (unsigned e = 0; e < 2; e++) {
-        half[e] = shuffle(l, v, e ? i32(l, HW_W_ADD, from, 4) : from);
-        half[e] = hw_wir_op2(&l->b, HW_W_SHR_U, HW_T_I32, half[e], which);
-        half[e] = lw_fit(l, half[e], HW_T_I32, HW_T_I16, false);
-    }
-    lw_result(l, pair(l, half[0], half[1]));
 }
 
 /* ---- products ---- */
@@ -282,7 +274,7 @@ void w_mma(lw *l)
 void w_wmma_mma(lw *l)
 {
     hw_mma x = shape_of(l);
-    x.flags = HW_MMA_LINEAR;
+    x.flags = HW_MMA_WMMA;
     uint8_t halves[4] = { l->x->type[0], PTX_F16, PTX_F16, l->x->type[1] };
     product(l, x, l->x->ntypes == 2 ? halves : l->x->type);
 }
@@ -290,9 +282,11 @@ void w_wmma_mma(lw *l)
 /* ---- wmma.load and wmma.store ---- */
 
 typedef struct tile {
-    uint32_t rows, cols, in_lane; /* elements of a lane */
-    unsigned bits;
+    uint32_t rows, cols, registers; /* registers that hold the matrix once */
+    unsigned bits, in_register;
+    char which;        /* 'a', 'b', 'c' (also d) */
     bool by_rows;      /* .row: in memory too */
+    bool turned;       /* read as it stands in memory, then transposed in 8 x 8 */
     row_address at;    /* of the lane's first element */
     hw_wir_val stride; /* bytes between rows (by_rows) or columns */
 } tile;
@@ -304,11 +298,21 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
     uint8_t type = l->x->type[0];
     t->rows = b ? x.k : x.m;
     t->cols = a ? x.k : x.n;
+    t->which = a ? 'a' : b ? 'b' : 'c';
     t->bits = element_bits(type);
+    t->in_register = t->bits == 64 ? 1 : 32 / t->bits;
+    t->registers = t->rows * t->cols / 32 / t->in_register;
     t->by_rows = lw_has(l, PTX_M_row);
+    t->turned = t->bits == 16 && t->by_rows == b;
     if (t->bits < 8) { /* only .row of A and .col of B: eight runs of words */
         uint32_t per_word = 32 / t->bits, shift = t->bits == 4 ? 1 : 3;
-        *t = (tile){ .rows = 8, .cols = x.k / per_word, .in_lane = 1, .bits = 32, .by_rows = true };
+        *t = (tile){ .rows = 8,
+                     .cols = x.k / per_word,
+                     .registers = 1,
+                     .bits = 32,
+                     .in_register = 1,
+                     .which = 'a',
+                     .by_rows = true };
         t->stride = stride ? i32(l, HW_W_SHR_U, lw_read(l, stride, PTX_U32), shift)
                            : hw_wir_imm(x.k / 8 * element_bits(type));
         return is_fragment(l, fragment, 1, 32);
@@ -316,34 +320,61 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
     uint32_t n = fragment_size(l, t->rows * t->cols, type, a || b);
     if (!is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
         return false;
-    t->in_lane = n * (t->bits == 64 ? 1 : 32 / t->bits);
     t->stride = stride ? lw_read(l, stride, PTX_U32) : hw_wir_imm(t->by_rows ? t->cols : t->rows);
     t->stride = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, t->stride, hw_wir_imm(t->bits / 8));
     return true;
 }
 
-/* t->at: the address of the first element that this lane holds. */
+/* Byte offset of a row and a column in memory. */
+static hw_wir_val in_memory(lw *l, const tile *t, hw_wir_val row, hw_wir_val col)
+{
+    hw_wir_val major = t->by_rows ? row : col, minor = t->by_rows ? col : row;
+    hw_wir_val bytes = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, major, t->stride);
+    return add(l, HW_T_I32, bytes, i32(l, HW_W_MUL, minor, t->bits / 8));
+}
+
+/* t->at: the address of the first element that this lane accesses. In groups of four, lanes hold
+ * neighbours along the rows of A and C and the columns of B. */
 static void start(lw *l, tile *t, const ptx_operand *address)
 {
     t->at = row_of(l, address);
     hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID);
-    hw_wir_val first = i32(l, HW_W_MUL, lane, t->in_lane);
-    first = i32(l, HW_W_AND, first, t->rows * t->cols - 1);
-    hw_wir_val row = i32(l, HW_W_DIV_U, first, t->cols), col = i32(l, HW_W_REM_U, first, t->cols);
-    hw_wir_val major = t->by_rows ? row : col, minor = t->by_rows ? col : row;
-    hw_wir_val bytes = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, major, t->stride);
-    bytes = add(l, HW_T_I32, bytes, i32(l, HW_W_MUL, minor, t->bits / 8));
+    hw_wir_val group = i32(l, HW_W_SHR_U, lane, 2);
+    hw_wir_val four =
+        i32(l, HW_W_MUL, i32(l, HW_W_AND, lane, 3), t->which == 'c' ? 2 : t->in_register);
+    bool along_rows = (t->which != 'b') != t->turned;
+    hw_wir_val bytes = along_rows ? in_memory(l, t, group, four) : in_memory(l, t, four, group);
     t->at.base = add(l, t->at.type, t->at.base, lw_fit(l, bytes, HW_T_I32, t->at.type, true));
 }
 
-/* The address of the lane's element e: a run of rows' ends. */
-static hw_wir_val element(lw *l, const tile *t, uint32_t e)
+/* Where lane 0's element e of register r stands in the matrix; as place() of helper MMA. */
+static void place(const tile *t, uint32_t r, uint32_t e, uint32_t *row, uint32_t *col)
 {
-    uint32_t row = t->in_lane <= t->cols ? 0 : e / t->cols,
-             col = t->in_lane <= t->cols ? e : e % t->cols;
-    uint32_t major = t->by_rows ? row : col, minor = t->by_rows ? col : row;
-    hw_wir_val bytes = i32(l, HW_W_MUL, t->stride, major);
-    bytes = i32(l, HW_W_ADD, bytes, minor * t->bits / 8);
+    uint32_t n = t->in_register, in_block;
+    switch (t->which) {
+    case 'a':
+        in_block = t->rows / 8;
+        *row = r % in_block * 8;
+        *col = r / in_block * 4 * n + e;
+        break;
+    case 'b':
+        in_block = t->rows / (4 * n);
+        *row = r % in_block * 4 * n + e;
+        *col = r / in_block * 8;
+        break;
+    default:
+        in_block = t->rows / 4;
+        *row = (r * n + e) % in_block / 2 * 8;
+        *col = (r * n + e) / in_block * 8 + ((r * n + e) & 1);
+    }
+}
+
+/* The address of the lane's element e of register r. */
+static hw_wir_val element(lw *l, const tile *t, uint32_t r, uint32_t e)
+{
+    uint32_t row, col;
+    place(t, r, e, &row, &col);
+    hw_wir_val bytes = in_memory(l, t, hw_wir_imm(row), hw_wir_imm(col));
     return add(l, t->at.type, t->at.base, lw_fit(l, bytes, HW_T_I32, t->at.type, true));
 }
 
@@ -352,23 +383,53 @@ static hw_wir_type int_type(unsigned bits)
     return bits == 8 ? HW_T_I8 : bits == 16 ? HW_T_I16 : bits == 32 ? HW_T_I32 : HW_T_I64;
 }
 
-/* Register k of a fragment: elements k*n .. k*n+n-1, which stand together if memory is in row order. */
-static hw_wir_val load_register(lw *l, const tile *t, uint32_t k, uint32_t n)
+/* Elements of a register stand together in memory, or are read as if they did. */
+static bool is_whole(const tile *t)
 {
-    hw_wir_type small = int_type(t->bits), whole = t->bits == 64 ? HW_T_I64 : HW_T_I32;
-    if (n == 1 || t->by_rows) {
-        hw_wir_val v = lw_temp(l, whole);
-        access(l, HW_W_LOAD, whole, &t->at, element(l, t, k * n), v);
-        return v;
-    }
-    hw_wir_val r = hw_wir_imm(0);
-    for (uint32_t e = 0; e < n; e++) {
+    return t->in_register == 1 || t->turned || t->by_rows == (t->which != 'b');
+}
+
+/* Two registers of a lane stand together in memory. */
+static bool are_pairs(const tile *t)
+{
+    return t->which == 'c' && t->in_register == 1 && t->by_rows;
+}
+
+static hw_wir_type register_type(const tile *t)
+{
+    return t->bits == 64 ? HW_T_I64 : HW_T_I32;
+}
+
+/* Register r by its elements. */
+static hw_wir_val load_elements(lw *l, const tile *t, uint32_t r)
+{
+    hw_wir_type small = int_type(t->bits);
+    hw_wir_val whole = hw_wir_imm(0);
+    for (uint32_t e = 0; e < t->in_register; e++) {
         hw_wir_val v = lw_temp(l, small);
-        access(l, HW_W_LOAD, small, &t->at, element(l, t, k * n + e), v);
+        access(l, HW_W_LOAD, small, &t->at, element(l, t, r, e), 1, &v)->flags |=
+            r + e ? HW_I_PART : 0;
         v = i32(l, HW_W_SHL, lw_fit(l, v, small, HW_T_I32, false), e * t->bits);
-        r = hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, r, v);
+        whole = hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, whole, v);
     }
-    return r;
+    return whole;
+}
+
+static void load_registers(lw *l, const tile *t, hw_wir_val *v)
+{
+    uint32_t step = are_pairs(t) ? 2 : 1;
+    for (uint32_t r = 0; r < t->registers; r += step) {
+        if (!is_whole(t)) {
+            v[r] = load_elements(l, t, r);
+            continue;
+        }
+        for (uint32_t k = 0; k < step; k++)
+            v[r + k] = lw_temp(l, register_type(t));
+        access(l, HW_W_LOAD, register_type(t), &t->at, element(l, t, r, 0), step, &v[r])->flags |=
+            r ? HW_I_PART : 0;
+    }
+    for (uint32_t r = 0; t->turned && r < t->registers; r++)
+        v[r] = transpose(l, v[r]);
 }
 
 void w_wmma_load(lw *l)
@@ -378,11 +439,10 @@ void w_wmma_load(lw *l)
     if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[0], l->i->nops > 2 ? &o[2] : NULL))
         return;
     start(l, &t, &o[1]);
-    hw_wir_val r[8];
-    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++)
-        r[k] = load_register(l, &t, k, t.bits == 64 ? 1 : 32 / t.bits);
-    for (uint32_t k = 0; k < parts(&o[0]) && k < 8; k++)
-        lw_set(l, part(&o[0], k), t.bits == 64 ? PTX_B64 : PTX_B32, r[k]);
+    hw_wir_val v[8];
+    load_registers(l, &t, v);
+    for (uint32_t k = 0; k < parts(&o[0]); k++)
+        lw_set(l, part(&o[0], k), t.bits == 64 ? PTX_B64 : PTX_B32, v[k % t.registers]);
 }
 
 void w_wmma_store(lw *l)
@@ -392,12 +452,14 @@ void w_wmma_store(lw *l)
     if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[1], l->i->nops > 2 ? &o[2] : NULL))
         return;
     start(l, &t, &o[0]);
-    hw_wir_type small = int_type(t.bits), whole = t.bits == 64 ? HW_T_I64 : HW_T_I32;
-    uint32_t n = t.bits == 64 ? 1 : 32 / t.bits;
-    for (uint32_t k = 0; k < parts(&o[1]); k++) {
-        hw_wir_val v = hw_wir_reg(part(&o[1], k)->reg);
-        for (uint32_t e = 0; e < n; e++)
-            access(l, HW_W_STORE, small, &t.at, element(l, &t, k * n + e),
-                   lw_part(l, v, whole, e * t.bits, small));
+    uint32_t step = are_pairs(&t) ? 2 : 1;
+    for (uint32_t r = 0; r < t.registers; r += step) {
+        hw_wir_val v[2];
+        for (uint32_t k = 0; k < step; k++) {
+            v[k] = hw_wir_reg(part(&o[1], r + k)->reg);
+            v[k] = t.turned ? transpose(l, v[k]) : v[k];
+        }
+        access(l, HW_W_STORE, register_type(&t), &t.at, element(l, &t, r, 0), step, v)->flags |=
+            r ? HW_I_PART : 0;
     }
 }

@@ -125,6 +125,8 @@ enum {
     HW_I_SPIN = 1 << 12,      /* set by the spin analysis */
     HW_I_NOFTZ_MEM = 1 << 13, /* atomics: FADD keeps denormals */
     HW_I_L2 = 1 << 14,        /* loads: ld.cg, ld.cv; a device's L1 is not asked */
+    HW_I_PART =
+        1 << 15, /* memory: more of an access to shared memory that another instruction began */
 };
 
 typedef struct hw_wir_val {

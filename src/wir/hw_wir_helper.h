@@ -29,13 +29,13 @@ enum {
     HW_NARROW_UE8M0, HW_NARROW_RELU = 0x100, HW_NARROW_UP = 0x200 /* of scales */, HW_NARROW_FINITE = 0x400
 };
 /* aux of helper MMA, D = A * B + C of an m x k and a k x n matrix: dsts D's registers, srcs A's, B's, C's. Registers hold
- * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5) or, LINEAR, lane l of R-element fragments
- * elements l*R .. l*R+R-1 in row order (modulo the matrix's size: wmma's f16 fragments hold it several times). */
+ * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5), wider and higher matrices as several of those
+ * side by side. WMMA: factors of halves have 8 registers, which hold the matrix several times if it is small. */
 typedef enum hw_mma_type {
     HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32,
     HW_MMA_E4M3, HW_MMA_E5M2, HW_MMA_S4, HW_MMA_U4, HW_MMA_B1
 } hw_mma_type;
-enum { HW_MMA_LINEAR = 1, HW_MMA_SATURATE = 2, HW_MMA_AND = 4 /* of B1: bits in common, else those that differ */ };
+enum { HW_MMA_WMMA = 1, HW_MMA_SATURATE = 2, HW_MMA_AND = 4 /* of B1: bits in common, else those that differ */ };
 typedef struct hw_mma { /* a b c d: hw_mma_type; flags: HW_MMA_* */
     uint8_t m, n, k /* 0: 256 */, a, b, c, d, flags;
 } hw_mma;

@@ -121,6 +121,7 @@ const hw_wir_word hw_wir_words[] = {
     { "nan_min", HW_FIELD_FLAG, HW_I_NAN_MIN },   { "spin", HW_FIELD_FLAG, HW_I_SPIN },
     { "noftz_mem", HW_FIELD_FLAG, HW_I_NOFTZ_MEM },
     { "l2", HW_FIELD_FLAG, HW_I_L2 },
+    { "part", HW_FIELD_FLAG, HW_I_PART },
 };
 /* clang-format on */
 const size_t hw_wir_nwords = HW_COUNTOF(hw_wir_words);
