@@ -285,11 +285,12 @@ void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site 
 {
     gist *g = slots->gist;
     bool load = s->kind == HW_SITE_LOAD, atomic = kinds[s->kind & 3] == HW_ATOMIC;
+    bool part = s->part && space == HW_SITE_SHARED;
     if (g)
         hw_model_gist_gather(g);
     for (uint32_t d = 0; g && d < m->n; d++) {
-        add(&slots[d], HW_FIELD_accesses, g->accesses, 1);
-        add(&slots[d], HW_FIELD_lanes, g->lanes, 1);
+        add(&slots[d], HW_FIELD_accesses, part ? 0 : g->accesses, 1);
+        add(&slots[d], HW_FIELD_lanes, part ? 0 : g->lanes, 1);
         add(&slots[d], HW_FIELD_bytes, g->lanes, s->bytes);
         add(&slots[d], HW_FIELD_serial, atomic ? g->alike : 0, 1);
         if (space == HW_SITE_SHARED)

@@ -107,7 +107,7 @@ static const struct shape {
     { "m16n8k64 s4", X(16, 8, 64, S4, S32, 0), 4, 32, a_k64_nibble, b_nibble },
     { "m16n8k32 u4", X(16, 8, 32, U4, S32, 0), 4, 32, a_k64_nibble, b_nibble },
     { "m8n8k32 s4", X(8, 8, 32, S4, S32, HW_MMA_SATURATE), 4, 32, a_m8k32_nibble, b_nibble },
-    { "m8n8k32 u4, wmma", X(8, 8, 32, U4, S32, HW_MMA_LINEAR), 4, 32, a_m8k32_nibble, b_nibble },
+    { "m8n8k32 u4, wmma", X(8, 8, 32, U4, S32, HW_MMA_WMMA), 4, 32, a_m8k32_nibble, b_nibble },
     { "m16n8k256 b1 xor", X(16, 8, 0, B1, S32, 0), 1, 32, a_k256_bit, b_bit },
     { "m16n8k128 b1 and", X(16, 8, 128, B1, S32, HW_MMA_AND), 1, 32, a_k256_bit, b_bit },
     { "m8n8k128 b1 and", X(8, 8, 128, B1, S32, HW_MMA_AND), 1, 32, a_m8k128_bit, b_bit },
@@ -168,19 +168,30 @@ static uint64_t get(const registers *r, unsigned lane, unsigned i, unsigned bits
     return v;
 }
 
-/* Lane l's element i of a wmma fragment of `mine` elements. */
-static place run_place(unsigned l, unsigned i, unsigned mine, unsigned rows, unsigned cols)
+/* Lane l's element i of a wmma fragment of `n` elements a register: the manual's table for a block of
+ * mma, blocks of 8 rows first (of B: of 8 columns last). */
+static place wide_place(char which, unsigned l, unsigned i, unsigned n, unsigned rows,
+                        unsigned cols)
 {
-    unsigned e = (l * mine + i) % (rows * cols);
-    return (place){ e / cols, e % cols };
+    unsigned g = l / 4, t = l % 4, mine = rows * cols / LANES;
+    i %= mine;
+    unsigned r = i / n, e = i % n, block;
+    if (which == 'a')
+        return (place){ g + r % (rows / 8) * 8, r / (rows / 8) * 4 * n + t * n + e };
+    if (which == 'b')
+        return (place){ r % (rows / (4 * n)) * 4 * n + t * n + e, r / (rows / (4 * n)) * 8 + g };
+    block = i / (rows / 4);
+    i %= rows / 4;
+    return (place){ g + i / 2 * 8, block * 8 + t * 2 + i % 2 };
 }
 
 static unsigned fill(registers *r, unsigned first, unsigned type, unsigned bits, unsigned mine,
-                     place_fn *at, unsigned rows, unsigned cols, const double *m)
+                     place_fn *at, char which, unsigned rows, unsigned cols, const double *m)
 {
+    unsigned n = bits == 64 ? 1 : 32 / bits;
     for (unsigned l = 0; l < LANES; l++)
         for (unsigned i = 0; i < mine; i++) {
-            place p = at ? at(l / 4, l % 4, i) : run_place(l, i, mine, rows, cols);
+            place p = at ? at(l / 4, l % 4, i) : wide_place(which, l, i, n, rows, cols);
             put(r, first, l, i, bits, encode(type, m[p.row * cols + p.col]));
         }
     return first + mine * bits / (bits == 64 ? 64 : 32);
@@ -203,22 +214,24 @@ static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bit
     static registers in, out;
     const void *src[REGS];
     void *dst[REGS];
-    bool linear = x.flags & HW_MMA_LINEAR;
+    bool wide = x.flags & HW_MMA_WMMA;
     unsigned depth = x.k ? x.k : 256;
-    unsigned repeated = linear && x.a == HW_MMA_F16 ? 16 : 0, mine = (unsigned)x.m * x.n / LANES;
+    unsigned repeated = wide && x.a == HW_MMA_F16 ? 16 : 0, mine = (unsigned)x.m * x.n / LANES;
     for (unsigned i = 0; i < REGS; i++)
         src[i] = in.bytes[i], dst[i] = out.bytes[i];
-    unsigned n =
-        fill(&in, 0, x.a, bits, repeated ? repeated : x.m * depth / LANES, fa, x.m, depth, m->a);
-    n = fill(&in, n, x.b, bits, repeated ? repeated : depth * x.n / LANES, fb, depth, x.n, m->b);
-    n = fill(&in, n, x.c, result_bits, mine, linear ? NULL : c_any, x.m, x.n, m->c);
+    unsigned n = fill(&in, 0, x.a, bits, repeated ? repeated : x.m * depth / LANES, fa, 'a', x.m,
+                      depth, m->a);
+    n = fill(&in, n, x.b, bits, repeated ? repeated : depth * x.n / LANES, fb, 'b', depth, x.n,
+             m->b);
+    n = fill(&in, n, x.c, result_bits, mine, wide ? NULL : c_any, 'c', x.m, x.n, m->c);
     hw_lane_arrays io = { dst, src, mine * result_bits / (result_bits == 64 ? 64 : 32), n };
     uint64_t aux;
     memcpy(&aux, &x, sizeof aux);
     hw_jit_helpers[HW_H_MMA](NULL, UINT32_MAX, &io, aux);
     for (unsigned l = 0; l < LANES; l++)
         for (unsigned i = 0; i < mine; i++) {
-            place p = linear ? run_place(l, i, mine, x.m, x.n) : c_any(l / 4, l % 4, i);
+            place p = wide ? wide_place('c', l, i, result_bits < 32 ? 2 : 1, x.m, x.n)
+                           : c_any(l / 4, l % 4, i);
             double want = m->c[p.row * x.n + p.col];
             for (unsigned k = 0; k < depth; k++)
                 want += term(&x, m->a[p.row * depth + k], m->b[k * x.n + p.col]);
@@ -266,14 +279,14 @@ static void test_fragments(void **state)
     }
 }
 
-static void test_runs(void **state)
+static void test_wide(void **state)
 {
     (void)state;
     static const hw_mma x[] = {
-        X(16, 16, 16, F16, F32, HW_MMA_LINEAR),  X(16, 16, 16, F16, F16, HW_MMA_LINEAR),
-        X(32, 8, 16, F16, F32, HW_MMA_LINEAR),   X(8, 32, 16, F16, F16, HW_MMA_LINEAR),
-        X(16, 16, 16, BF16, F32, HW_MMA_LINEAR), X(16, 16, 8, TF32, F32, HW_MMA_LINEAR),
-        X(16, 16, 16, S8, S32, HW_MMA_LINEAR),
+        X(16, 16, 16, F16, F32, HW_MMA_WMMA),  X(16, 16, 16, F16, F16, HW_MMA_WMMA),
+        X(32, 8, 16, F16, F32, HW_MMA_WMMA),   X(8, 32, 16, F16, F16, HW_MMA_WMMA),
+        X(16, 16, 16, BF16, F32, HW_MMA_WMMA), X(16, 16, 8, TF32, F32, HW_MMA_WMMA),
+        X(16, 16, 16, S8, S32, HW_MMA_WMMA),
     };
     for (size_t i = 0; i < HW_COUNTOF(x); i++) {
         matrices m = numbers(1, 0, true);
@@ -309,7 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fragments),
-        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_wide),
         cmocka_unit_test(test_half_results),
         cmocka_unit_test(test_saturation),
     };
