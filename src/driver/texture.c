@@ -58,8 +58,10 @@ static CUresult set_format(hw_texture *t, CUarray_format format, unsigned channe
 
 static hw_texels texels_of(const hw_cu_array *a)
 {
-    return (hw_texels){ a->address,        a->pitch,           a->slice, (uint32_t)a->desc.Width,
-                        (uint32_t)a->rows, (uint32_t)a->slices };
+    return (hw_texels){
+        a->address,          a->pitch, a->slice, (uint32_t)a->desc.Width, (uint32_t)a->rows,
+        (uint32_t)a->slices, true
+    };
 }
 
 static CUresult from_array(CUarray handle, hw_texture *t)

@@ -112,6 +112,8 @@ typedef enum hw_site_space {
     HW_SITE_SHARED, /* addresses are offsets in the block's shared memory */
     HW_SITE_LOCAL,  /* addresses are those of lanes' interleaved local memory: see hw_access_told */
     HW_SITE_CONST,
+    HW_SITE_TEXTURE, /* addresses are sectors: see hw_access_told */
+    HW_SITE_SURFACE, /* the same */
     HW_SITE_SPACES
 } hw_site_space;
 
@@ -231,6 +233,10 @@ typedef struct hw_access_told {
      * neighbouring lanes are neighbours, comes so: offset / w * 32 * w + lane * w + offset % w, w = the site's bytes
      * or 4 if less. */
     const uint64_t *address;
+    /* Textures and surfaces: `address` has the distinct 32-byte sectors that the lanes asked for, `lanes` says which of the
+     * 32, and may be 0; more than 32 come in several parts, of which only the first says how many lanes asked and for how
+     * many bytes each. Arrays lie in blocks of 64 bytes by 8 rows, in pairs of rows of 16 bytes, as in device memory. */
+    uint32_t asked_lanes, asked_bytes;
     uint32_t sm, warp;     /* simulated multiprocessor, warp in its block; 0 if not real */
     uint64_t thread_block; /* linear index; 0 if not real */
 } hw_access_told;

@@ -198,6 +198,34 @@ void hw_count_listen(hw_frame *f)
     hw_count_empty(b->worker->tally);
 }
 
+void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_t *sector,
+                      uint32_t n)
+{
+    const hw_block *block = f->owner;
+    struct hw_tally *t = block->worker->tally;
+    const hw_count_table *table = f->counters == t->slow ? t->slow_table : t->table;
+    hw_access_told a = { .site = f->told_site,
+                         .space = table->sites[f->told_site].space,
+                         .real = true,
+                         .times = 1,
+                         .asked_lanes = lanes,
+                         .asked_bytes = bytes,
+                         .sm = f->smid,
+                         .warp = f->warp,
+                         .thread_block =
+                             atomic_load_explicit(&block->index, memory_order_relaxed) };
+    hw_count_empty(t); /* accesses are told in order */
+    do {
+        uint32_t here = n < HW_WARP_LANES ? n : HW_WARP_LANES;
+        a.address = sector;
+        a.lanes = here == HW_WARP_LANES ? UINT32_MAX : (UINT32_C(1) << here) - 1;
+        t->listener->access(t->state, &a, 1);
+        a.asked_lanes = 0;
+        sector += here;
+        n -= here;
+    } while (n);
+}
+
 void hw_count_ended(struct hw_tally *t, uint64_t block)
 {
     t->blocks_done++;

@@ -23,6 +23,9 @@ hw_status hw_count_begin(hw_run *r, hw_diag *d);
 void hw_count_end(hw_run *r, uint64_t wall_ns, hw_status s);
 /* A warp of this worker goes on in the slow variant: its counters. NULL: out of memory. */
 uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow);
+/* A texture or surface access of these lanes, bytes each, touched n distinct sectors. */
+void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_t *sector,
+                      uint32_t n);
 void hw_count_ended(struct hw_tally *t, uint64_t block); /* a block ended */
 /* Tell what is on the worker's tapes: before its blocks' frames change. */
 void hw_count_empty(struct hw_tally *t);

@@ -4,7 +4,7 @@
  * Sources: handle (i64), layer (i32) if the geometry has layers, coordinates (f32 or s32), level or derivatives if aux
  * says so; for stores the values. Results: four 32-bit words; for surface loads as many elements as aux says.
  */
-#include "exec.h"
+#include "count.h"
 
 #define FOR_LANES(l, lanes)                                                               \
     for (uint32_t rest_ = (lanes), l = rest_ ? (uint32_t)__builtin_ctz(rest_) : 0; rest_; \
@@ -92,11 +92,89 @@ static uint32_t fetch_together(const hw_texture *t, uint32_t lanes, const hw_lan
                                   o->dims > 1 ? io->src[o->first + 1] : NULL, out, n);
 }
 
+/* ---- what a listener hears: distinct sectors ---- */
+
+enum { SECTOR = 32 };
+
+typedef struct sectors {
+    uint64_t at[HW_WARP_LANES * HW_TOUCH_MOST];
+    uint32_t n, bytes; /* of a lane's texel */
+    uint64_t texels[HW_TOUCH_MOST];
+} sectors;
+
+static bool anybody_listens(const hw_frame *f)
+{
+    const hw_block *b = f->owner;
+    return b->worker->tally != NULL;
+}
+
+/* From the newest back: neighbours share sectors. */
+static void add_sector(sectors *s, uint64_t address)
+{
+    uint64_t at = address & ~(uint64_t)(SECTOR - 1);
+    for (uint32_t i = s->n; i > 0; i--)
+        if (s->at[i - 1] == at)
+            return;
+    s->at[s->n++] = at;
+}
+
+static void add_texels(sectors *s, const hw_texture *t, uint64_t aux, const hw_tex_place *p)
+{
+    unsigned n = hw_texture_touch(t, aux, p, s->texels);
+    s->bytes = hw_texel_bytes(t);
+    for (unsigned i = 0; i < n; i++)
+        add_sector(s, s->texels[i]);
+}
+
+static void tell_tex(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    const layout o = layout_of(aux);
+    looked_up last = { 0, NULL };
+    hw_tex_place p = { .lod = 0 };
+    sectors s;
+    s.n = 0;
+    FOR_LANES(l, lanes)
+    {
+        const hw_texture *t = texture_of(f, io, l, &last);
+        place_of(io, &o, l, &p);
+        detail_of(io, &o, aux, l, &p);
+        add_texels(&s, t, aux, &p);
+    }
+    if (lanes)
+        hw_count_sectors(f, lanes, s.bytes, s.at, s.n);
+}
+
+/* Elements outside the surface touch nothing. */
+static void tell_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    uint32_t bytes =
+        (uint32_t)((aux >> HW_SURF_BYTES_SHIFT & 15) * (aux >> HW_SURF_COUNT_SHIFT & 7));
+    const layout o = layout_of(aux);
+    looked_up last = { 0, NULL };
+    hw_tex_place p = { .lod = 0 };
+    sectors s;
+    s.n = 0;
+    FOR_LANES(l, lanes)
+    {
+        uint64_t address;
+        const hw_texture *t = texture_of(f, io, l, &last);
+        place_of(io, &o, l, &p);
+        if (hw_surface_address(t, aux, &p, &address) && address)
+            add_sector(&s, hw_surface_touch(t, address));
+    }
+    if (lanes)
+        hw_count_sectors(f, lanes, bytes, s.at, s.n);
+}
+
+/* ---- what generated code calls ---- */
+
 void hw_h_tex(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     const layout o = layout_of(aux);
     looked_up last = { 0, NULL };
     hw_tex_place p = { .lod = 0 };
+    if (anybody_listens(f))
+        tell_tex(f, lanes, io, aux);
     if (lanes)
         lanes &= ~fetch_together(texture_of(f, io, (uint32_t)__builtin_ctz(lanes), &last), lanes,
                                  io, aux, &o);
@@ -122,6 +200,8 @@ void hw_h_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t a
     const layout o = layout_of(aux);
     looked_up last = { 0, NULL };
     hw_tex_place p = { .lod = 0 };
+    if (anybody_listens(f))
+        tell_surf(f, lanes, io, aux);
     FOR_LANES(l, lanes)
     {
         uint64_t address;

@@ -101,8 +101,8 @@ static void join(gathering *t, const hw_wir_insn *in, uint32_t site)
     hw_site *s = site_at(t->g, site);
     s->shift = class_shift(s);
     t->g->count->leads[site] = true;
-    if (in->op == HW_W_COPY || in->guard.kind == HW_V_REG || in->src[0].kind != HW_V_REG ||
-        is_followed(t->g, s))
+    if (in->op == HW_W_COPY || in->op == HW_W_HELPER || in->guard.kind == HW_V_REG ||
+        in->src[0].kind != HW_V_REG || is_followed(t->g, s))
         return;
     uint32_t reg = in->src[0].reg, first = t->leader[reg];
     if (t->epoch_of[reg] != t->epoch || site_at(t->g, first)->space != s->space) {
@@ -195,7 +195,7 @@ static void gather(hw_gen *g)
     for (uint32_t i = 0; i < t.w->insns.len; i++) {
         const hw_wir_insn *in = &t.w->insns.ptr[i];
         uint32_t site = map->site[map->first[g->block] + i];
-        if (site == HW_NO_INDEX)
+        if (site == HW_NO_INDEX || in->op == HW_W_HELPER)
             continue;
         for (unsigned k = 0; g->count->leads[site] && k < (in->op == HW_W_COPY ? 2 : 1); k++)
             give_counters(g, in, site + k, k);
@@ -370,6 +370,10 @@ void hwg_count_access(hw_gen *g, const hw_wir_insn *in)
     uint32_t site = g->count ? map_of(g)->site[number(g)] : HW_NO_INDEX;
     if (site == HW_NO_INDEX || !g->count->leads[site])
         return;
+    if (in->op == HW_W_HELPER) { /* which tells */
+        hwg_store(g, hwg_k(g->i32, site), hwg_frame_addr(g, offsetof(hw_frame, told_site)), 4);
+        return;
+    }
     count_site(g, in, site, 0);
     if (in->op == HW_W_COPY)
         count_site(g, in, site + 1, 1);

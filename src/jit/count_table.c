@@ -191,9 +191,25 @@ static void add_copy(hw_counting *c, const hw_wir_insn *in)
     add_site(c, to);
 }
 
+/* Textures and surfaces; which texels they touch is known when they have been looked up. */
+static bool add_texels(hw_counting *c, const hw_wir_insn *in)
+{
+    if (in->imm != HW_H_TEX && in->imm != HW_H_SURF)
+        return false;
+    hw_site s = {
+        .place = in->loc, .readonly = in->imm == HW_H_TEX, .next = HW_NO_INDEX, .first = HW_NO_INDEX
+    };
+    s.kind = in->ndst ? HW_SITE_LOAD : HW_SITE_STORE;
+    s.space = in->imm == HW_H_TEX ? HW_SITE_TEXTURE : HW_SITE_SURFACE;
+    add_site(c, s);
+    return true;
+}
+
 /* Adds the sites of an operation; false if it has none. */
 static bool add_sites(hw_counting *c, const hw_wir_insn *in)
 {
+    if (in->op == HW_W_HELPER)
+        return add_texels(c, in);
     if (in->op == HW_W_COPY) {
         add_copy(c, in);
         return true;

@@ -32,6 +32,7 @@ typedef struct hw_texels {
     uint64_t address;
     uint64_t pitch, slice;         /* bytes from row to row, from slice to slice */
     uint32_t width, height, depth; /* texels, rows, slices (layers, faces); at least 1 */
+    bool is_array;                 /* a device would keep it in blocks, see hw_texture_touch */
 } hw_texels;
 
 enum { HW_MIP_LEVELS = 16 };
@@ -100,6 +101,15 @@ void hw_texture_fetch(const hw_texture *t, uint64_t aux, const hw_tex_place *p, 
  * it did; the others' results are any. */
 uint32_t hw_texture_fetch_lanes(const hw_texture *t, uint64_t aux, uint32_t lanes, const void *x,
                                 const void *y, uint32_t *const *out, uint32_t n);
+/* The texels that a fetch reads, all those of its filter, be their weight 0: where they would lie on a device that keeps arrays
+ * in blocks of 64 bytes by 8 rows, in pairs of rows of 16 bytes (of arrays only distances within one mean anything). Returns
+ * how many; the border is not in memory. */
+enum { HW_TOUCH_MOST = 16 };
+unsigned hw_texture_touch(const hw_texture *t, uint64_t aux, const hw_tex_place *p,
+                          uint64_t out[HW_TOUCH_MOST]);
+uint32_t hw_texel_bytes(const hw_texture *t);
+/* The same for the address that hw_surface_address found. */
+uint64_t hw_surface_touch(const hw_texture *t, uint64_t address);
 /* The address of a surface's element (x in bytes), 0 if it is outside and to be left alone; false if
  * it is outside and that is a fault. */
 bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p,

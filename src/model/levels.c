@@ -272,6 +272,25 @@ static void take(const cache_sim *x, uint32_t d, listener_state *s, block_state 
                     site->kind != HW_SITE_LOAD);
 }
 
+/* Sectors of a texture, through the texture cache, or the first level where that is both. Stores to
+ * surfaces go through. */
+static void touch_texels(const asked *k, const hw_access_told *t, bool load)
+{
+    uint64_t none = 0;
+    cache *c = k->level->readonly.lines ? &k->level->readonly : &k->level->data;
+    for (uint32_t left = t->lanes; left; left &= left - 1) {
+        uint64_t at = t->address[__builtin_ctz(left)], chunk = at >> CHUNK_SHIFT;
+        uint32_t missing = 1u << (at % CHUNK / SECTOR);
+        if (load && c->lines) {
+            missing = hw_cache_touch(c, chunk, missing, false, &none);
+            k->count[HW_CACHE_texture_sectors]++;
+            k->count[HW_CACHE_texture_hits] += !missing;
+        }
+        if (missing)
+            hw_tape_add(k->tape, chunk, missing, !load);
+    }
+}
+
 static void find_footprint(const hw_device *d, const hw_access_told *t, const hw_site *site,
                            const uint64_t *address, footprint *f)
 {
@@ -334,9 +353,14 @@ void hw_model_cache_access(cache_sim *x, uint32_t index, const hw_access_told *t
     if (t->space == HW_SITE_SHARED || !t->real || !t->lanes)
         return;
     block_state *b = find_block(x, s, t->thread_block);
+    bool texels = t->space == HW_SITE_TEXTURE || t->space == HW_SITE_SURFACE;
+    for (uint32_t d = 0; texels && d < x->model->n; d++) {
+        const asked k = { &b->levels[d], &b->tapes[d], s->counts[d] };
+        touch_texels(&k, t, site->kind == HW_SITE_LOAD);
+    }
     if (!t->address)
         touch_pattern(x, s, b, t, site);
-    for (uint32_t d = 0; t->address && d < x->model->n; d++) {
+    for (uint32_t d = 0; t->address && !texels && d < x->model->n; d++) {
         find_footprint(x->model->devices[d], t, site, t->address, &f);
         take(x, d, s, b, t, site, f.step, f.n, 0);
     }

@@ -121,6 +121,12 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
             continue;
         }
         slot *cell = cell_of(w, t);
+        if (t->space == HW_SITE_TEXTURE || t->space == HW_SITE_SURFACE) {
+            hw_model_texels(w->launch->model, t, cell);
+            if (w->launch->cache)
+                hw_model_cache_access(w->launch->cache, w->index, t, site);
+            continue;
+        }
         side *s = &sides[t->space == HW_SITE_SHARED];
         bool aside =
             cell->gist && t->times == 1 && hw_model_many_set(&s->keys, s->n, t, site->bytes);

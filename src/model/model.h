@@ -167,6 +167,9 @@ void hw_model_share_block(hw_model *m);
 void hw_model_share_end(hw_model *m);
 void hw_model_share_changing(hw_model *m, bool changing);
 
+/* Sectors of a texture or surface access: the same for every device. */
+void hw_model_texels(const hw_model *m, const hw_access_told *t, slot *slots);
+
 /* ---- levels.c ---- */
 cache_sim *hw_model_cache_new(const hw_model *m, const hw_counters *c, uint32_t workers);
 void hw_model_cache_access(cache_sim *c, uint32_t worker, const hw_access_told *t,

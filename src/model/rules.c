@@ -191,6 +191,23 @@ void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told
     }
 }
 
+void hw_model_texels(const hw_model *m, const hw_access_told *t, slot *slots)
+{
+    uint64_t asked = (uint32_t)__builtin_popcount(t->asked_lanes);
+    uint64_t sectors = (uint32_t)__builtin_popcount(t->lanes);
+    for (uint32_t d = 0; d < m->n; d++) {
+        slot *s = &slots[d];
+        add(s, HW_FIELD_accesses, asked != 0, 1);
+        add(s, HW_FIELD_requests, asked != 0, 1);
+        add(s, HW_FIELD_lanes, asked, 1);
+        add(s, HW_FIELD_bytes, asked, t->asked_bytes);
+        add(s, HW_FIELD_transactions, sectors, 1);
+        add(s, HW_FIELD_sectors, sectors, 1);
+        add(s, HW_FIELD_moved, sectors, 32);
+        add(s, HW_FIELD_least, sectors, 32); /* how near texels are is up to the picture */
+    }
+}
+
 /* ---- gists ---- */
 
 /* A request a warp, and distinct sectors or lines for transactions. */

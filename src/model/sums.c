@@ -98,10 +98,6 @@ static void count_one(launch *l, const hw_counters *c, uint32_t i)
         total[HW_TOTAL_branches] += p->warps;
         total[HW_TOTAL_branches_divergent] += p->divergent;
     }
-    for (uint32_t d = 0; family == HW_INST_GROUP_TEXTURE && d < l->model->n; d++) {
-        l->sums.traffic[d][HW_TRAFFIC_texture_ld][HW_FIELD_accesses] += p->warps;
-        l->sums.traffic[d][HW_TRAFFIC_texture_ld][HW_FIELD_lanes] += p->on;
-    }
 }
 
 void hw_model_count(launch *l, const hw_counters *c)
@@ -122,6 +118,8 @@ int hw_model_traffic(hw_site_space space, unsigned kind)
         [HW_SITE_SHARED] = { HW_TRAFFIC_shared_ld, HW_TRAFFIC_shared_st, HW_TRAFFIC_shared_at },
         [HW_SITE_LOCAL] = { HW_TRAFFIC_local_ld, HW_TRAFFIC_local_st, HW_TRAFFIC_local_st },
         [HW_SITE_CONST] = { HW_TRAFFIC_constant_ld, -1, -1 },
+        [HW_SITE_TEXTURE] = { HW_TRAFFIC_texture_ld, -1, -1 },
+        [HW_SITE_SURFACE] = { HW_TRAFFIC_surface_ld, HW_TRAFFIC_surface_st, -1 },
     };
     return table[space][kind < HW_SITE_ATOMIC ? kind : HW_SITE_ATOMIC];
 }

@@ -98,6 +98,8 @@ static const char *verb(int traffic)
         [HW_TRAFFIC_shared_at] = "atomic on shared memory",
         [HW_TRAFFIC_constant_ld] = "load from constant memory",
         [HW_TRAFFIC_texture_ld] = "texture fetch",
+        [HW_TRAFFIC_surface_ld] = "load from a surface",
+        [HW_TRAFFIC_surface_st] = "store to a surface",
     };
     return verbs[traffic];
 }

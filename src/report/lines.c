@@ -27,6 +27,8 @@ double hw_report_excess(const uint64_t f[HW_FIELDS], int traffic)
     case HW_TRAFFIC_constant_ld:
         return (double)f[HW_FIELD_transactions] - (double)f[HW_FIELD_requests];
     case HW_TRAFFIC_texture_ld:
+    case HW_TRAFFIC_surface_ld:
+    case HW_TRAFFIC_surface_st:
         return 0;
     default: /* global, local: bytes moved for nothing, in sectors */
         return f[HW_FIELD_moved] > f[HW_FIELD_least]

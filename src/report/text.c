@@ -214,7 +214,7 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
         hw_vec_push(a, &lines,
                     "simulated: cache hits and device memory sectors, by the device file's cache "
                     "sizes; caches start empty at each launch, the first level at each block; "
-                    "blocks go one after the other; texture fetches are not in it");
+                    "blocks go one after the other");
     else
         hw_vec_push(a, &lines, "simulated: nothing (cache hits need --caches)");
     if (guessed)
