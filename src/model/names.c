@@ -11,6 +11,7 @@
 typedef struct name_reader {
     hw_arena *a;
     const char *at;
+    unsigned depth; /* of template arguments */
 } name_reader;
 
 static const char *builtin_type(char code)
@@ -41,14 +42,54 @@ static const char *builtin_type(char code)
     return NULL;
 }
 
-/* "Li32E" is 32, "Lb1E" true, "f" float; NULL: something else. */
-static const char *template_argument(name_reader *r)
+static const char *template_arguments(name_reader *r);
+
+/* "4half" with arguments, if it has some; NULL: no name. */
+static const char *source_name(name_reader *r)
 {
-    if (r->at[0] != 'L') {
-        const char *type = builtin_type(r->at[0]);
-        r->at += type != NULL;
-        return type;
+    char *end;
+    r->at += *r->at == 'L'; /* of internal linkage */
+    unsigned long n = strtoul(r->at, &end, 10);
+    if (end == r->at || n == 0 || n > strlen(end))
+        return NULL;
+    const char *name = hw_arena_cstr(r->a, (hw_str){ end, n });
+    r->at = end + n;
+    if (*r->at == 'I')
+        name = hw_arena_printf(r->a, "%s<%s>", name, template_arguments(r));
+    return name;
+}
+
+/* "S1_": something that stood before, which is not looked up. "St": std; "Sa", "Ss" ...: of std. */
+static const char *substitution(name_reader *r)
+{
+    bool of_std = r->at[1] >= 'a' && r->at[1] <= 'z';
+    if (of_std && r->at[1] == 't') {
+        r->at += 2;
+        return "std";
     }
+    r->at += of_std ? 2 : strcspn(r->at, "_");
+    r->at += !of_std && *r->at == '_';
+    return *r->at == 'I' ? hw_arena_printf(r->a, "_<%s>", template_arguments(r)) : "_";
+}
+
+/* "N2ns4typeE": its last name. */
+static const char *nested_name(name_reader *r)
+{
+    const char *name = NULL, *next;
+    r->at++;
+    while (*r->at && *r->at != 'E') {
+        next = *r->at == 'S' ? substitution(r) : source_name(r);
+        if (!next)
+            return NULL;
+        name = next;
+    }
+    r->at += *r->at == 'E';
+    return name;
+}
+
+/* "Li32E" is 32, "Lb1E" true. */
+static const char *literal(name_reader *r)
+{
     const char *end = strchr(r->at, 'E');
     if (!end || !builtin_type(r->at[1]))
         return NULL;
@@ -61,15 +102,46 @@ static const char *template_argument(name_reader *r)
     return text;
 }
 
+/* "f" is float, "Pf" float*, "6__half" __half; NULL: something else. Not recursive: qualifiers are
+ * gathered first. */
+static const char *template_argument(name_reader *r)
+{
+    const char *after = "", *type = builtin_type(*r->at);
+    if (*r->at == 'L')
+        return literal(r);
+    for (; *r->at && strchr("PRK", *r->at); r->at++)
+        after = *r->at == 'P'   ? hw_arena_printf(r->a, "*%s", after)
+                : *r->at == 'R' ? hw_arena_printf(r->a, "&%s", after)
+                                : hw_arena_printf(r->a, " const%s", after);
+    type = builtin_type(*r->at);
+    if (type)
+        r->at++;
+    else if (*r->at == 'S' && r->at[1] != 't')
+        type = substitution(r);
+    else if (*r->at == 'S')
+        r->at += 2, type = source_name(r);
+    else
+        type = *r->at == 'N' ? nested_name(r) : source_name(r);
+    return type ? hw_arena_printf(r->a, "%s%s", type, after) : NULL;
+}
+
+/* Nested ones no deeper than this. */
+enum { DEEPEST = 8 };
+
 static const char *template_arguments(name_reader *r)
 {
-    const char *text = "";
+    const char *text = "", *one = "";
     r->at++;
-    while (*r->at && *r->at != 'E') {
-        const char *one = template_argument(r);
-        if (!one)
-            return "...";
-        text = hw_arena_printf(r->a, "%s%s%s", text, *text ? ", " : "", one);
+    if (++r->depth > DEEPEST)
+        one = NULL;
+    while (one && *r->at && *r->at != 'E') {
+        one = template_argument(r);
+        text = one ? hw_arena_printf(r->a, "%s%s%s", text, *text ? ", " : "", one) : text;
+    }
+    r->depth--;
+    if (!one) { /* what follows cannot be told apart */
+        r->at += strlen(r->at);
+        return *text ? hw_arena_printf(r->a, "%s, ...", text) : "...";
     }
     r->at += *r->at == 'E';
     return text;
@@ -77,21 +149,15 @@ static const char *template_arguments(name_reader *r)
 
 const char *hw_model_short_name(hw_arena *a, const char *mangled)
 {
-    name_reader r = { a, mangled };
-    const char *name = NULL;
+    name_reader r = { a, mangled, 0 };
+    const char *name = NULL, *next = NULL;
     if (strncmp(mangled, "_Z", 2) != 0)
         return mangled;
     bool nested = mangled[2] == 'N';
     r.at += 2 + nested;
     do {
-        char *end;
-        unsigned long n = strtoul(r.at, &end, 10);
-        if (end == r.at || n == 0 || n > strlen(end))
-            break;
-        name = hw_arena_cstr(a, (hw_str){ end, n });
-        r.at = end + n;
-        if (*r.at == 'I')
-            name = hw_arena_printf(a, "%s<%s>", name, template_arguments(&r));
-    } while (nested && *r.at != 'E');
+        next = source_name(&r);
+        name = next ? next : name;
+    } while (next && nested && *r.at != 'E');
     return name ? name : mangled;
 }

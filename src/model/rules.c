@@ -85,10 +85,44 @@ static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint6
 
 /* ---- global and local memory ---- */
 
+enum { PARTITIONS_MOST = 64 };
+
+/* Lanes that go to one partition of memory wait for one another there; what lies together in one piece
+ * cannot be spread. Of made-up addresses the distances and the low 8 bits are right, so this is, too:
+ * pieces are no smaller. */
+static void add_partitions(const hw_device *d, const hw_transaction *list, uint32_t n, slot *s,
+                           uint64_t times)
+{
+    uint64_t piece[HW_TRANSACTIONS_MAX];
+    uint32_t on[PARTITIONS_MOST] = { 0 }, most = 0, pieces = 0, parts = d->memory.partitions;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t at = list[i].address / d->memory.partition_bytes;
+        uint32_t seen = pieces;
+        while (seen > 0 && piece[seen - 1] != at)
+            seen--;
+        if (seen)
+            continue;
+        piece[pieces++] = at;
+        most = ++on[at % parts] > most ? on[at % parts] : most;
+    }
+    add(s, HW_FIELD_camped, most, times);
+    add(s, HW_FIELD_spread, (pieces + parts - 1) / parts, times);
+}
+
+static bool has_partitions(const hw_device *d)
+{
+    return d->memory.partitions && d->memory.partitions <= PARTITIONS_MOST &&
+           d->memory.partition_bytes >= HW_ACCESS_PERIOD;
+}
+
 static void global_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
 {
     hw_coalesce_result r;
-    hw_coalesce_access(d, a, &r, NULL);
+    hw_transaction list[HW_TRANSACTIONS_MAX];
+    bool parts = has_partitions(d);
+    hw_coalesce_access(d, a, &r, parts ? list : NULL);
+    if (parts && r.transactions <= HW_TRANSACTIONS_MAX)
+        add_partitions(d, list, r.transactions, s, times);
     add(s, HW_FIELD_requests, r.requests, times);
     add(s, HW_FIELD_transactions, r.transactions, times);
     add(s, HW_FIELD_sectors, r.sectors, times);

@@ -19,7 +19,9 @@ typedef struct asker {
     uint32_t device;
     double work; /* of the whole kernel */
     bool lines, several_files;
-    hw_report_site *sites; /* merged */
+    hw_report_site *sites;        /* merged */
+    const hw_report_site **first; /* of each: what it began as */
+    uint32_t *copies;             /* of each: others at other lines of the PTX */
     size_t n_sites, n;
     hw_advice found[CANDIDATES_MOST];
 } asker;
@@ -67,8 +69,11 @@ static void say_launch(asker *x, const char *rule, double weight, const char *te
 
 static const char *where(const asker *x, const hw_report_site *s)
 {
+    bool merged = s >= x->sites && s < x->sites + x->n_sites;
+    uint32_t copies = merged ? x->copies[s - x->sites] : 0;
     if (!x->lines || !s->place.file || !s->place.line)
-        return hw_arena_printf(x->a, "PTX line %u", s->ptx_line);
+        return copies ? hw_arena_printf(x->a, "PTX line %u and %u like it", s->ptx_line, copies)
+                      : hw_arena_printf(x->a, "PTX line %u", s->ptx_line);
     return x->several_files
                ? hw_arena_printf(x->a, "%s line %u", hw_base_name(s->place.file), s->place.line)
                : hw_arena_printf(x->a, "line %u", s->place.line);
@@ -188,6 +193,23 @@ static void advise_uncoalesced(asker *x, const hw_report_site *s)
             where(x, s), stride_of(x, s), verb(s->traffic), amount(x, mean(f, HW_FIELD_moved)),
             amount(x, mean(f, HW_FIELD_transactions)), amount(x, mean(f, HW_FIELD_least)),
             100 * (double)f[HW_FIELD_bytes] / (double)f[HW_FIELD_moved], coalescing_remedy(s)));
+}
+
+static void advise_camping(asker *x, const hw_report_site *s)
+{
+    const uint64_t *f = s->field[x->device];
+    uint64_t camped = f[HW_FIELD_camped], spread = f[HW_FIELD_spread];
+    int64_t width = x->dev->memory.partition_bytes;
+    bool rows = s->strided && (s->stride >= width || s->stride <= -width);
+    if (camped <= spread || s->traffic > HW_TRAFFIC_global_at || !rows)
+        return;
+    say(x, "camping", s, (double)(camped - spread) / x->work,
+        hw_arena_printf(x->a,
+                        "%s: %s%s, %s rows that a warp touches meet in one of %u memory "
+                        "partitions where %s would, spread evenly; lengthen the rows by %u bytes",
+                        where(x, s), stride_of(x, s), verb(s->traffic),
+                        amount(x, mean(f, HW_FIELD_camped)), x->dev->memory.partitions,
+                        amount(x, mean(f, HW_FIELD_spread)), x->dev->memory.partition_bytes));
 }
 
 static void advise_same_address(asker *x, const hw_report_site *s)
@@ -343,35 +365,48 @@ static void see_files(asker *x)
 
 /* ---- places that are one in the program: copies of a line by unrolling ---- */
 
-static bool same_place(const asker *x, const hw_report_site *a, const hw_report_site *b)
+/* Without line information, accesses that count the same are taken for copies. */
+static bool is_copy(const asker *x, uint32_t at, const hw_report_site *s)
 {
+    const uint64_t *of = x->first[at]->field[x->device];
+    return memcmp(of, s->field[x->device], sizeof *s->field) == 0;
+}
+
+static bool same_place(const asker *x, uint32_t at, const hw_report_site *b)
+{
+    const hw_report_site *a = &x->sites[at];
     if (!x->lines || !a->place.file || !b->place.file)
-        return a->ptx_line == b->ptx_line;
+        return a->ptx_line == b->ptx_line || is_copy(x, at, b);
     return a->place.line == b->place.line && strcmp(a->place.file, b->place.file) == 0;
 }
 
-static bool same_access(const asker *x, const hw_report_site *a, const hw_report_site *b)
+static bool same_access(const asker *x, uint32_t at, const hw_report_site *b)
 {
+    const hw_report_site *a = &x->sites[at];
     return a->traffic == b->traffic && a->width == b->width && a->strided == b->strided &&
-           (!a->strided || a->stride == b->stride) && same_place(x, a, b);
+           (!a->strided || a->stride == b->stride) && same_place(x, at, b);
 }
 
 /* Sites with equal accesses on one line, summed; only this device's fields. */
 static void merge_sites(asker *x)
 {
     x->sites = HW_NEW_N(x->a, hw_report_site, x->k->n_sites);
+    x->first = HW_NEW_N(x->a, const hw_report_site *, x->k->n_sites);
+    x->copies = HW_NEW_N(x->a, uint32_t, x->k->n_sites);
     for (uint32_t i = 0; i < x->k->n_sites; i++) {
         const hw_report_site *s = &x->k->sites[i];
-        size_t at = 0;
+        uint32_t at = 0;
         if (!s->field)
             continue;
-        while (at < x->n_sites && !same_access(x, &x->sites[at], s))
+        while (at < x->n_sites && !same_access(x, at, s))
             at++;
         if (at == x->n_sites) {
             x->sites[x->n_sites++] = *s;
+            x->first[at] = s;
             x->sites[at].field =
                 hw_arena_alloc_array(x->a, x->run->n_devices, sizeof *x->sites[at].field);
         }
+        x->copies[at] += s->ptx_line != x->sites[at].ptx_line;
         for (int f = 0; f < HW_FIELDS; f++)
             x->sites[at].field[x->device][f] += s->field[x->device][f];
     }
@@ -406,8 +441,9 @@ size_t hw_report_advice(hw_arena *a, const hw_report_run *run, const hw_report_k
     size_t n = x->n < HW_ADVICE_MAX ? x->n : HW_ADVICE_MAX;
     for (size_t i = 0; i < n; i++) {
         out[i] = x->found[i];
-        out[i].text =
-            hw_arena_printf(a, "%s (%.0f %% of the kernel's work)", out[i].text, out[i].cost * 100);
+        if (!out[i].whole_launch)
+            out[i].text = hw_arena_printf(a, "%s (%.0f %% of the kernel's work)", out[i].text,
+                                          out[i].cost * 100);
     }
     return n;
 }

@@ -42,8 +42,9 @@ static json_t *advice(hw_arena *a, const hw_report_run *run, const hw_report_ker
     size_t n = hw_report_advice(a, run, k, d, found);
     json_t *all = json_array();
     for (size_t i = 0; i < n; i++) {
-        json_t *o = json_pack("{s:s, s:s, s:f}", "rule", found[i].rule, "text", found[i].text,
-                              "cost", found[i].cost);
+        json_t *o = json_pack("{s:s, s:s}", "rule", found[i].rule, "text", found[i].text);
+        if (!found[i].whole_launch)
+            json_object_set_new(o, "cost", json_real(found[i].cost));
         const hw_report_site *s = found[i].site;
         if (s)
             json_object_set_new(o, "ptx_line", json_integer(s->ptx_line));

@@ -57,6 +57,17 @@ static double bytes_moved(const subject *x)
     return sum;
 }
 
+/* 1: none. */
+static double camping(const subject *x)
+{
+    double camped = 0, spread = 0;
+    for (int t = HW_TRAFFIC_global_ld; t <= HW_TRAFFIC_global_at; t++) {
+        camped += (double)x->s->traffic[x->device][t][HW_FIELD_camped];
+        spread += (double)x->s->traffic[x->device][t][HW_FIELD_spread];
+    }
+    return ratio(camped, spread);
+}
+
 /* ---- the rows ---- */
 
 typedef double formula(const subject *x);

@@ -158,6 +158,31 @@ static double value(const hw_report_run *run, const char *metric, uint32_t devic
     return hw_metric_value(m, &run->kernels[0], &run->kernels[0].sums, run, device);
 }
 
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = {
+        { "_Z9transposeILi32EEvPfS0_", "transpose<32>" },
+        { "_Z1fI6__halfLb1EPKfEvT_", "f<__half, true, float const*>" },
+        { "_ZL4kernPi", "kern" },
+        { "_ZN2ns5outer5innerIdNS_3fooEEEvv", "inner<double, foo>" },
+        { "_Z1gILi16E6__halfS0_N6nvcuda4wmma9row_majorES3_Lb0EEvv",
+          "g<16, __half, _, row_major, _, false>" },
+        { "_Z1xISt6vectorIiSaIiEELb0EEvv", "x<vector<int, _<int>>, false>" },
+        { "plain", "plain" },
+        { "_Z", "_Z" },
+        { "_Z5", "_Z5" },
+        { "_Z99999999999999999999abc", "_Z99999999999999999999abc" },
+        { "_Z3abcI", "abc<>" },
+        { "_Z3abcIPPP", "abc<...>" },
+        { "_Z3abcILi", "abc<...>" },
+    };
+    hw_arena *a = hw_arena_new();
+    for (size_t i = 0; i < HW_COUNTOF(names); i++)
+        assert_string_equal(hw_model_short_name(a, names[i][0]), names[i][1]);
+    hw_arena_free(a);
+}
+
 static const char *const h100[] = { "h100", NULL };
 
 static void test_counts(void **state)
@@ -374,6 +399,7 @@ static void test_broken_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_counts),         cmocka_unit_test(test_advice),
         cmocka_unit_test(test_nothing_to_say), cmocka_unit_test(test_devices),
         cmocka_unit_test(test_workers),        cmocka_unit_test(test_many),

@@ -27,6 +27,7 @@ def pattern(space, addresses, size=4, **more):
 PER_REQUEST_LD = 'hw__shared_ld_wavefronts_per_request'
 CONFLICTS = 'l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum'
 SECTORS = 'l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio'
+CAMPING = 'hw__partition_camping'
 TRANSACTIONS, MOVED = 'hw__global_ld_transactions', 'hw__global_ld_bytes_moved'
 NEW = ['gtx-980', 'v100', 'h100']
 CASES = [
@@ -53,6 +54,12 @@ CASES = [
     ('stride of 100 floats', pattern('global', strided(100)), ['v100', 'h100'], {SECTORS: 32}),
     ('1.0, linear', pattern('global', strided(1)), ['geforce-8800-gtx'], {TRANSACTIONS: 2, MOVED: 128}),
     ('1.0, shifted by a word', pattern('global', strided(1, base=4)), ['geforce-8800-gtx'], {TRANSACTIONS: 32, MOVED: 1024}),
+    # 8 partitions of 256 bytes: rows of 2048 bytes all start in one (NVIDIA, "Optimizing Matrix Transpose in CUDA"), rows of 256 more
+    # go round them; 6 of the 8800.
+    ('partitions, rows of 2048 bytes', pattern('global', strided(512)), ['gtx-280'], {TRANSACTIONS: 32, CAMPING: 8}),
+    ('partitions, rows of 2304 bytes', pattern('global', strided(576)), ['gtx-280'], {TRANSACTIONS: 32, CAMPING: 1}),
+    ('6 partitions, rows of 1536 bytes', pattern('global', strided(384)), ['geforce-8800-gtx'], {TRANSACTIONS: 32, CAMPING: 5.33}),  # 32 / 6
+    ('6 partitions, rows of 1792 bytes', pattern('global', strided(448)), ['geforce-8800-gtx'], {TRANSACTIONS: 32, CAMPING: 1}),
     # The first half-warp lies inside a segment of 128 bytes, the second crosses into the next: 64 + 32.
     ('1.3, shifted by a word', pattern('global', strided(1, base=4)), ['gtx-280'], {TRANSACTIONS: 3, MOVED: 128 + 64 + 32}),
 ]
