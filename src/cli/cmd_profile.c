@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -208,12 +209,32 @@ static int report(cli *c, const char *file, const ended *e)
     return status;
 }
 
+/* Complains before the program runs of what would fail after it. */
+static int check_first(cli *c)
+{
+    hw_report_options ignored;
+    const char *kernel = cli_text(c, OPT_kernels, NULL), *path = cli_text(c, OPT_output, NULL);
+    int status = cli_profile_options(c, &ignored);
+    if (status == 0 && kernel && hw_report_regex(kernel, c->diag) != HW_OK)
+        return cli_fail_diag(c);
+    if (status || !path)
+        return status;
+    const char *slash = strrchr(path, '/');
+    size_t len = !slash ? 0 : slash == path ? 1 : (size_t)(slash - path);
+    const char *folder = len ? hw_arena_cstr(c->arena, (hw_str){ path, len }) : ".";
+    struct stat st;
+    bool there = stat(path, &st) == 0;
+    if (access(there ? path : folder, W_OK) != 0)
+        return cli_fail(c, "cannot write '%s': %s", path, strerror(errno));
+    return there && S_ISDIR(st.st_mode) ? cli_fail(c, "cannot write '%s': it is a folder", path)
+                                        : 0;
+}
+
 int cmd_profile(cli *c)
 {
     cli_environment e;
     char **argv;
-    hw_report_options ignored;
-    int status = cli_profile_options(c, &ignored); /* complain before the program runs */
+    int status = check_first(c);
     if (status == 0)
         status = cli_environment_make(c, &e);
     if (status == 0)

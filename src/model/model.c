@@ -79,6 +79,13 @@ static bool same_code(const hw_count_table *a, const hw_count_table *b)
     return true;
 }
 
+/* Whether the file stays small with one more set of instructions. */
+static bool has_room(const hw_model *m, const hw_count_table *table)
+{
+    uint64_t each = INST_BYTES + INST_DEVICE_BYTES * (uint64_t)m->n;
+    return (m->insts + (table ? table->n_insts : 0)) * each <= SITES_BYTES;
+}
+
 /* The entry of a launch: its own shape's, or when a kernel has had too many, the newest, mixed. */
 static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *table)
 {
@@ -94,7 +101,7 @@ static entry *find(hw_model *m, const hw_model_launch *i, const hw_count_table *
         newest = e;
         shapes++;
     }
-    if (shapes < SHAPES_MOST)
+    if (!newest || (shapes < SHAPES_MOST && has_room(m, table)))
         return NULL;
     newest->mixed = true;
     return newest;
@@ -183,6 +190,7 @@ static entry *add(hw_model *m, const hw_model_launch *i, const hw_count_table *t
     e->first_id = i->id;
     e->sums = hw_model_sums_new(m->arena, m);
     if (table) {
+        m->insts += table->n_insts;
         e->insts = HW_NEW_N(m->arena, place_count, table->n_insts);
         e->cells = HW_NEW_N(m->arena, slot *, (size_t)table->n_sites * HW_SITE_SPACES);
     }
@@ -227,7 +235,7 @@ static void add_group(hw_model *m, entry *e, const sums *s, const hw_model_launc
         extend(m, g, l->id);
         return;
     }
-    if (m->groups >= GROUPS_MOST) {
+    if (m->groups >= SUMS_MOST / (m->n < 4 ? 4 : m->n)) {
         e->ungrouped++;
         return;
     }

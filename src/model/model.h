@@ -15,10 +15,13 @@
 #include <pthread.h>
 
 enum {
-    SHAPES_MOST = 64,    /* shapes of one kernel told apart */
-    GROUPS_MOST = 2000,  /* groups of equal launches in a file */
-    RANGES_MOST = 20000, /* runs of ids in a file */
-    WIDTH_MOST = 16,     /* bytes of a lane's access that the rules take at once */
+    SHAPES_MOST = 64,       /* shapes of one kernel told apart */
+    SUMS_MOST = 6000,       /* groups of equal launches in a file, times devices */
+    SITES_BYTES = 8 << 20,  /* about as many a file may have of instructions of further shapes, */
+    INST_BYTES = 200,       /* of which each takes so many, */
+    INST_DEVICE_BYTES = 60, /* and so many for each device */
+    RANGES_MOST = 20000,    /* runs of ids in a file */
+    WIDTH_MOST = 16,        /* bytes of a lane's access that the rules take at once */
 };
 
 /* Sums over accesses that were gone through side by side (many.h): all rules that need no more are
@@ -124,6 +127,7 @@ struct hw_model {
     entry *first, *last;
     uint64_t launches;
     uint32_t groups, ranges;
+    uint64_t insts; /* of all entries */
 };
 
 /* ---- sums.c ---- */

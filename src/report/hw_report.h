@@ -90,6 +90,8 @@ typedef struct hw_report_run {
 } hw_report_run;
 
 hw_status hw_report_load(hw_arena *a, const char *path, hw_report_run **out, hw_diag *d);
+/* HW_OK: a regular expression. */
+hw_status hw_report_regex(const char *regex, hw_diag *d);
 /* Keep the kernels whose name or short name matches a POSIX extended regular expression. */
 hw_status hw_report_keep(hw_report_run *run, const char *regex, hw_diag *d);
 /* What the kernel asks of a device's multiprocessors. */

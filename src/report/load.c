@@ -314,15 +314,28 @@ hw_status hw_report_load(hw_arena *a, const char *path, hw_report_run **out, hw_
 
 /* ---- which kernels ---- */
 
+static hw_status compile(const char *pattern, regex_t *out, hw_diag *d)
+{
+    char why[128];
+    int error = regcomp(out, pattern, REG_EXTENDED | REG_NOSUB);
+    if (!error)
+        return HW_OK;
+    regerror(error, out, why, sizeof why);
+    return hw_fail(d, HW_E_INVALID, "'%s' is not a regular expression: %s", pattern, why);
+}
+
+hw_status hw_report_regex(const char *pattern, hw_diag *d)
+{
+    regex_t regex;
+    HW_TRY(compile(pattern, &regex, d));
+    regfree(&regex);
+    return HW_OK;
+}
+
 hw_status hw_report_keep(hw_report_run *run, const char *pattern, hw_diag *d)
 {
     regex_t regex;
-    int error = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
-    if (error) {
-        char why[128];
-        regerror(error, &regex, why, sizeof why);
-        return hw_fail(d, HW_E_INVALID, "'%s' is not a regular expression: %s", pattern, why);
-    }
+    HW_TRY(compile(pattern, &regex, d));
     uint32_t kept = 0;
     for (uint32_t i = 0; i < run->n_kernels; i++) {
         const hw_report_kernel *k = &run->kernels[i];

@@ -249,7 +249,7 @@ void hw_report_text(hw_out *o, const hw_report_run *run, const hw_report_options
         hw_out_printf(
             o, "It was lost while a launch was being added: that one may be counted in part.\n");
     if (run->n_kernels == 0)
-        hw_out_printf(o, "No kernels were launched.\n");
+        hw_out_printf(o, "No kernels were launched, or none of those chosen.\n");
     for (uint32_t i = 0; i < run->n_kernels; i++)
         kernel(o, run, &run->kernels[i], opt);
     const char *const *lines = hw_report_fidelity(o->arena, run);

@@ -399,12 +399,12 @@ static void test_broken_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_advice),
-        cmocka_unit_test(test_nothing_to_say), cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_workers),        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_equal_launches), cmocka_unit_test(test_same_code),
-        cmocka_unit_test(test_failed),         cmocka_unit_test(test_broken_files),
+        cmocka_unit_test(test_names),        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_advice),       cmocka_unit_test(test_nothing_to_say),
+        cmocka_unit_test(test_devices),      cmocka_unit_test(test_workers),
+        cmocka_unit_test(test_many),         cmocka_unit_test(test_equal_launches),
+        cmocka_unit_test(test_same_code),    cmocka_unit_test(test_failed),
+        cmocka_unit_test(test_broken_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

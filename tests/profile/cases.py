@@ -144,6 +144,15 @@ def reports(path):
         same('refused: %s' % wrong, (got.returncode, got.stderr.count('\n'), got.stdout), (2, 1, ''))
 
 
+def refused_first(folder):
+    """What would fail after the program is said before it runs."""
+    ran = os.path.join(folder, 'ran')
+    for wrong, word in (['-k', '('], 'regular expression'), (['-o', os.path.join(folder, 'no', 'x.html')], 'cannot write'), \
+            (['-o', folder], 'folder'), (['--metrics', 'nothing'], 'no metric'), (['--sections', 'nothing'], 'no section'):
+        got = run(wrong, ['/usr/bin/touch', ran], check=False)
+        same('refused: %s' % wrong, (got.returncode, got.stderr.count('\n'), word in got.stderr, os.path.exists(ran)), (2, 1, True, False))
+
+
 CRASH = '''import ctypes, os, sys
 sys.argv = ['', sys.argv[1]]
 sys.path.insert(0, %r)
@@ -173,6 +182,7 @@ def main():
         caches(folder)
         reports(determinism(folder))
         endings(folder)
+        refused_first(folder)
     print('%d cases, %d differ' % (len(CASES), bad))
     return bad != 0
 
