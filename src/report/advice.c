@@ -182,7 +182,8 @@ static void advise_uncoalesced(asker *x, const hw_report_site *s)
     const uint64_t *f = s->field[x->device];
     if (s->traffic != HW_TRAFFIC_global_ld && s->traffic != HW_TRAFFIC_global_st)
         return;
-    if (f[HW_FIELD_moved] <= f[HW_FIELD_least] || !f[HW_FIELD_transactions])
+    if (f[HW_FIELD_moved] <= f[HW_FIELD_least] || !f[HW_FIELD_transactions] ||
+        f[HW_FIELD_bytes] >= f[HW_FIELD_moved]) /* lanes that share words: nothing is lost */
         return;
     double excess = (double)(f[HW_FIELD_moved] - f[HW_FIELD_least]);
     say(x, "uncoalesced", s, excess / 32 / x->work,
