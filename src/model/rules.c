@@ -271,8 +271,9 @@ bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s
         does = does && (space == HW_SITE_GLOBAL || space == HW_SITE_LOCAL);
     for (uint32_t d = 0; does && d < m->n; d++) {
         *wants |= m->devices[d]->global.line == 64 ? MANY_HALVES : 0;
-        does = space == HW_SITE_SHARED ? plain_banks(m->devices[d], kinds[s->kind & 3])
-                                       : plain_global(m->devices[d], s);
+        does = space == HW_SITE_SHARED
+                   ? plain_banks(m->devices[d], kinds[s->kind & 3])
+                   : plain_global(m->devices[d], s) && !has_partitions(m->devices[d]);
     }
     *wants |= space == HW_SITE_SHARED ? MANY_BANKS : 0;
     return does;

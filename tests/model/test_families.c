@@ -56,10 +56,34 @@ static hw_count_table make_table(void)
 
 typedef uint64_t fields[HW_TRAFFICS][HW_FIELDS];
 
+/* Distinct pieces of memory on the partition that has most of them. */
+static void expect_partitions(const hw_device *d, const hw_transaction *list, uint32_t n,
+                              uint64_t *f)
+{
+    uint64_t on[64] = { 0 }, most = 0, all = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t piece = list[i].address / d->memory.partition_bytes;
+        bool seen = false;
+        for (uint32_t k = 0; k < i; k++)
+            seen |= list[k].address / d->memory.partition_bytes == piece;
+        if (seen)
+            continue;
+        all++;
+        on[piece % d->memory.partitions]++;
+    }
+    for (uint32_t p = 0; p < d->memory.partitions; p++)
+        most = on[p] > most ? on[p] : most;
+    f[HW_FIELD_camped] += most;
+    f[HW_FIELD_spread] += (all + d->memory.partitions - 1) / d->memory.partitions;
+}
+
 static void expect_global(const hw_device *d, const hw_access *a, uint64_t *f)
 {
     hw_coalesce_result r;
-    hw_coalesce_access(d, a, &r, NULL);
+    hw_transaction list[HW_TRANSACTIONS_MAX];
+    hw_coalesce_access(d, a, &r, list);
+    if (d->memory.partitions)
+        expect_partitions(d, list, r.transactions, f);
     f[HW_FIELD_requests] += r.requests;
     f[HW_FIELD_transactions] += r.transactions;
     f[HW_FIELD_sectors] += r.sectors;
