@@ -5,15 +5,16 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 MESON_FLAGS ?=
 HALFWARP = $(BUILD)/src/cli/halfwarp
+WHERE = "$$(realpath -ms -- "$(PREFIX)")"
 
-.PHONY: all demo check bench install clean
+.PHONY: all demo check bench install installable clean
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD)
 
 $(BUILD)/build.ninja:
 	@tools/setup
 	@echo "== configuring $(BUILD)"
-	@meson setup $(BUILD) --buildtype=debugoptimized --prefix=$(abspath $(PREFIX)) $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@meson setup $(BUILD) --buildtype=debugoptimized --prefix=$(WHERE) $(MESON_FLAGS) >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 
 demo: $(BUILD)/build.ninja
@@ -33,8 +34,14 @@ bench: $(BUILD)/build.ninja
 	@$(HALFWARP) run $(BUILD)/bench/bench --dir bench --write docs/performance.md
 	@$(HALFWARP) run $(BUILD)/bench/bench --dir bench --counting yes --write docs/performance.md
 
-install: $(BUILD)/build.ninja
-	@meson configure $(BUILD) --prefix=$(abspath $(PREFIX))
+# Said before anything is built: the first part of the way that exists must be a folder one may write to.
+installable:
+	@at="$(DESTDIR)"$(WHERE); while [ ! -e "$$at" ]; do at=$$(dirname "$$at"); done; \
+	[ -d "$$at" ] || { echo "install: $$at is a file, not a folder"; exit 1; }; \
+	[ -w "$$at" ] || { echo "install: $$at is not writable; choose another PREFIX, or install as root"; exit 1; }
+
+install: installable $(BUILD)/build.ninja
+	@meson configure $(BUILD) --prefix=$(WHERE)
 	@ninja -C $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild
 

@@ -67,10 +67,14 @@ def coverage():
 
 def environment():
     out = ["# Environment variables", "",
-           "Made by `tools/coverage_driver.py` from `src/driver/env.def`; do not edit. Read once, in `cuInit`.", "",
+           "Made by `tools/coverage_driver.py` from `src/driver/env.def`; do not edit. Read once, in `cuInit`.",
+           "A value that makes no sense is said once and then not used.", "",
            "| variable | default | meaning |", "|---|---|---|"]
     for m in re.finditer(r'^ENV\(\w+,\s*"(\w+)",\s*"(\w*)",\s*"(.*)"\)$', ENV.read_text(), re.M):
         out.append(f"| `{m[1]}` | {m[2] or '-'} | {m[3]} |")
+    out += ["", "Besides: `HALFWARP_DEVICE_PATH`, folders of device files, for the library and for every command "
+            "([devices.md](devices.md));", "`NO_COLOR`, for commands. Those that `halfwarp run` sets for the dynamic linker "
+            "are in [loading.md](loading.md)."]
     return "\n".join(out) + "\n"
 
 

@@ -78,6 +78,8 @@ struct cli {
 const char *cli_text(const cli *c, cli_option_id id, const char *otherwise);
 /* The number given for an option, or otherwise. */
 int64_t cli_number(const cli *c, cli_option_id id, int64_t otherwise);
+/* Which of words (the first if the option was not given; ends with NULL) its text is; complains of others. */
+int cli_choose(cli *c, cli_option_id id, const char *const *words, int *out);
 
 /* ---- failure: one line on c->err; returns CLI_BAD_INPUT ---- */
 int cli_fail(cli *c, const char *fmt, ...) HW_PRINTF(2, 3);

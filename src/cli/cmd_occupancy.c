@@ -10,29 +10,14 @@
 
 /* ---- the query from the options ---- */
 
-/* Finds word among words; its index in *out. */
-static int choose(cli *c, cli_option_id id, const char *const *words, int *out)
-{
-    const char *word = cli_text(c, id, words[0]);
-    const char *all = "";
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(words[i], word) == 0) {
-            *out = i;
-            return 0;
-        }
-        all = hw_arena_printf(c->arena, "%s%s%s", all, i ? ", " : "", words[i]);
-    }
-    return cli_fail(c, "--%s: '%s' is not one of %s", cli_options[id].name, word, all);
-}
-
 static int read_query(cli *c, hw_occupancy_query *q)
 {
     static const char *const caches[] = { "none", "shared", "l1", "equal", NULL };
     static const char *const partitioned[] = { "off", "on", "strict", NULL };
     static const char *const modes[] = { "exact", "spreadsheet", "llvm", NULL };
     int cache, part, mode;
-    if (choose(c, OPT_cache, caches, &cache) || choose(c, OPT_partitioned, partitioned, &part) ||
-        choose(c, OPT_mode, modes, &mode))
+    if (cli_choose(c, OPT_cache, caches, &cache) ||
+        cli_choose(c, OPT_partitioned, partitioned, &part) || cli_choose(c, OPT_mode, modes, &mode))
         return CLI_BAD_INPUT;
     *q = (hw_occupancy_query)HW_OCCUPANCY_QUERY_INIT;
     q->threads = (uint32_t)cli_number(c, OPT_threads, DEFAULT_THREADS);

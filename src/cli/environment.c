@@ -64,6 +64,10 @@ static void set_assembler(cli_environment *e, const char *path)
 
 static int set_options(cli *c, cli_environment *e)
 {
+    static const char *const bounds[] = { "device", "exact", NULL };
+    int which;
+    if (cli_choose(c, OPT_bounds, bounds, &which))
+        return CLI_BAD_INPUT;
     const char *device = cli_text(c, OPT_device, NULL);
     const hw_device *model;
     if (device && !strchr(device, ',') && !strchr(device, ':')) {
@@ -83,6 +87,8 @@ static int set_options(cli *c, cli_environment *e)
     if (c->given[OPT_timeout])
         set(e, "HALFWARP_TIMEOUT",
             hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_timeout, 0)), false);
+    if (c->given[OPT_bounds])
+        set(e, "HALFWARP_BOUNDS", bounds[which], false);
     return 0;
 }
 

@@ -18,6 +18,20 @@ int64_t cli_number(const cli *c, cli_option_id id, int64_t otherwise)
     return c->given[id] ? c->number[id] : otherwise;
 }
 
+int cli_choose(cli *c, cli_option_id id, const char *const *words, int *out)
+{
+    const char *word = cli_text(c, id, words[0]);
+    const char *all = "";
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            *out = i;
+            return 0;
+        }
+        all = hw_arena_printf(c->arena, "%s%s%s", all, i ? ", " : "", words[i]);
+    }
+    return cli_fail(c, "--%s: '%s' is not one of %s", cli_options[id].name, word, all);
+}
+
 /* ---- values ---- */
 
 /* What a size's suffix multiplies by; 0 for no such suffix. */

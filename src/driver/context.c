@@ -38,25 +38,6 @@ bool hw_cu_in_callback(void)
 
 /* ---- making and ending ---- */
 
-static uint64_t env_number(const char *text, double scale)
-{
-    double v = text[0] ? strtod(text, NULL) : 0;
-    return v > 0 && v < 1e9 ? (uint64_t)(v * scale + 0.5) : 0;
-}
-
-static hw_exec_tiers tiers_of(const char *text)
-{
-    static const char *const names[] = { [HW_EXEC_BOTH_TIERS] = "both",
-                                         [HW_EXEC_FIRST_TIER] = "first",
-                                         [HW_EXEC_SECOND_TIER] = "second" };
-    for (unsigned i = 0; i < HW_COUNTOF(names); i++)
-        if (strcmp(text, names[i]) == 0)
-            return (hw_exec_tiers)i;
-    if (text[0])
-        hw_cu_notice("HALFWARP_TIER is both, first or second, not '%s'", text);
-    return HW_EXEC_BOTH_TIERS;
-}
-
 static hw_jit *process_jit(void)
 {
     pthread_mutex_lock(&hw_cu.lock);
@@ -70,6 +51,10 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
 {
     if (atomic_load_explicit(&ctx->exec, memory_order_acquire))
         return CUDA_SUCCESS;
+    static const char *const tiers[] = { [HW_EXEC_BOTH_TIERS] = "both",
+                                         [HW_EXEC_FIRST_TIER] = "first",
+                                         [HW_EXEC_SECOND_TIER] = "second",
+                                         [HW_EXEC_SECOND_TIER + 1] = NULL };
     hw_mem *mem;
     CU_TRY(hw_cu_gpu_mem(ctx->gpu, &mem));
     hw_jit *jit = process_jit();
@@ -77,9 +62,9 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
     hw_exec *x = atomic_load(&ctx->exec);
     if (!x) {
         hw_exec_options o = {
-            .workers = (unsigned)env_number(hw_cu.env.workers, 1),
-            .timeout_ms = env_number(hw_cu.env.timeout, 1000),
-            .tiers = tiers_of(hw_cu.env.tier),
+            .workers = (unsigned)hw_cu_env_number("HALFWARP_WORKERS", hw_cu.env.workers, 1),
+            .timeout_ms = hw_cu_env_number("HALFWARP_TIMEOUT", hw_cu.env.timeout, 1000),
+            .tiers = (hw_exec_tiers)hw_cu_env_choice("HALFWARP_TIER", hw_cu.env.tier, tiers),
         };
         x = hw_exec_new(ctx->gpu->model, mem, jit, &o);
         if (x) {

@@ -16,11 +16,13 @@ CUresult hw_cu_find_gpu(CUdevice dev, hw_cu_gpu **out)
 
 CUresult hw_cu_gpu_mem(hw_cu_gpu *g, hw_mem **out)
 {
+    static const char *const bounds[] = { "device", "exact", NULL };
     hw_status s = HW_OK;
     pthread_mutex_lock(&hw_cu.lock);
     if (!g->mem) {
         hw_diag *d = hw_diag_new(hw_cu.arena);
-        hw_mem_set_page(strcmp(hw_cu.env.bounds, "exact") == 0 ? 0 : HW_CU_PAGE);
+        bool exact = hw_cu_env_choice("HALFWARP_BOUNDS", hw_cu.env.bounds, bounds) == 1;
+        hw_mem_set_page(exact ? 0 : HW_CU_PAGE);
         s = hw_mem_new(g->model->memory.global_bytes, &g->mem, d);
         if (s != HW_OK)
             hw_cu_notice_diag("device memory", d);

@@ -2,6 +2,7 @@
  * The environment of libcuda.so.1: the variables of env.def, read once. */
 #include "driver.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *value_of(const char *variable, const char *fallback)
@@ -22,6 +23,31 @@ void hw_cu_env_read(hw_cu_env *e)
 bool hw_cu_env_true(const char *value)
 {
     return value[0] && strcmp(value, "0") != 0;
+}
+
+unsigned hw_cu_env_choice(const char *variable, const char *value, const char *const *words)
+{
+    char all[128] = "";
+    for (unsigned i = 0; words[i]; i++) {
+        if (strcmp(value, words[i]) == 0)
+            return i;
+        size_t n = strlen(all);
+        snprintf(all + n, sizeof all - n, "%s%s", i ? ", " : "", words[i]);
+    }
+    if (value[0])
+        hw_cu_notice("%s: '%s' is not one of %s", variable, value, all);
+    return 0;
+}
+
+uint64_t hw_cu_env_number(const char *variable, const char *value, double scale)
+{
+    char *end;
+    double v = strtod(value, &end);
+    if (*value && !*end && v >= 0 && v < 1e9)
+        return (uint64_t)(v * scale + 0.5);
+    if (*value)
+        hw_cu_notice("%s: '%s' is not a number from 0 on", variable, value);
+    return 0;
 }
 
 const char *hw_cu_cache_dir(hw_arena *a, const hw_cu_env *e)

@@ -17,9 +17,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#ifndef HW_LIBDIR
-#define HW_LIBDIR "/usr/local/lib"
-#endif
 #define CODEGEN_LIBRARY "libhalfwarp-codegen.so"
 
 /* MISSING: neither in memory nor on disk, and nobody has asked that it be made. */
@@ -79,12 +76,8 @@ static bool beside_us(char *out, size_t n)
 }
 
 static const char *const places[] = {
-    NULL, /* beside us */
-#ifdef HW_BUILD_LIBRARY
-    HW_BUILD_LIBRARY, /* tests, in the build tree */
-#endif
-    HW_LIBDIR "/halfwarp/" CODEGEN_LIBRARY,
-    HW_LIBDIR "/" CODEGEN_LIBRARY,
+    NULL, /* beside us, as installed */
+    HW_BUILD_LIBRARY, /* programs of the build tree */
 };
 
 static bool find_library(char *out, size_t n, struct stat *st)
@@ -125,15 +118,17 @@ static hw_status open_codegen(const hw_codegen_api **out, hw_diag *d)
     hw_status s = HW_OK;
     pthread_mutex_lock(&opening);
     if (!api) {
-        void *lib =
-            find_library(path, sizeof path, &st) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+        bool there = find_library(path, sizeof path, &st);
+        void *lib = there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         const hw_codegen_api *found = lib ? dlsym(lib, "hw_codegen") : NULL;
         if (found && found->abi == HW_CODEGEN_ABI) {
             hw_later_prepare((const void *[]){ (const void *)found->compile, found->llvm }, 2);
             api = found;
         } else {
             s = hw_fail(d, HW_E_INTERNAL, "cannot open the code generator " CODEGEN_LIBRARY ": %s",
-                        lib ? "it belongs to another version" : dlerror());
+                        !there ? "it is not installed"
+                        : lib  ? "it belongs to another version"
+                               : dlerror());
         }
     }
     *out = api;

@@ -127,6 +127,11 @@ halfwarp: mine.json:10:5: error: unknown key 'compute.sm_cuont'; did you mean 's
 mine.json:8:3: error: missing key 'compute.sm_count' (multiprocessors (compute units) of the device)
 ...
 [2]
+$ halfwarp run --bounds near ./app
+halfwarp: --bounds: 'near' is not one of device, exact
+[2]
+$ halfwarp env --bounds exact | grep BOUNDS
+export HALFWARP_BOUNDS='exact'...
 $ halfwarp completion tcsh
 halfwarp: no completion for 'tcsh'; there is bash, zsh, fish
 [2]
