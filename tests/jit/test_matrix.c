@@ -208,6 +208,15 @@ static double term(const hw_mma *x, double a, double b)
     return a * b;
 }
 
+static double expected(const hw_mma *x, const matrices *m, place p)
+{
+    unsigned depth = x->k ? x->k : 256;
+    double want = m->c[p.row * x->n + p.col];
+    for (unsigned k = 0; k < depth; k++)
+        want += term(x, m->a[p.row * depth + k], m->b[k * x->n + p.col]);
+    return x->flags & HW_MMA_SATURATE ? fmin(want, INT32_MAX) : want;
+}
+
 static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bits, place_fn *fa,
                   place_fn *fb, const matrices *m)
 {
@@ -232,11 +241,7 @@ static void check(const char *name, hw_mma x, unsigned bits, unsigned result_bit
         for (unsigned i = 0; i < mine; i++) {
             place p = wide ? wide_place('c', l, i, result_bits < 32 ? 2 : 1, x.m, x.n)
                            : c_any(l / 4, l % 4, i);
-            double want = m->c[p.row * x.n + p.col];
-            for (unsigned k = 0; k < depth; k++)
-                want += term(&x, m->a[p.row * depth + k], m->b[k * x.n + p.col]);
-            if (x.flags & HW_MMA_SATURATE)
-                want = fmin(want, INT32_MAX);
+            double want = expected(&x, m, p);
             if (get(&out, l, i, result_bits) != encode(x.d, want))
                 fail_msg("%s: row %u, column %u: 0x%llx instead of 0x%llx (%g)", name, p.row, p.col,
                          (unsigned long long)get(&out, l, i, result_bits),

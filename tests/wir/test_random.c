@@ -6,7 +6,7 @@
  * each lane stored must be the same in both runs.
  *
  *   test_random [SEED [TRIALS]] */
-#include "hw_wir_interp.h"
+#include "lane.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -372,8 +372,7 @@ static uint64_t mixed(uint64_t x)
     return (x ^ x >> 29) * 0x9e3779b97f4a7c15;
 }
 
-static hw_status memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t address,
-                        uint64_t *v)
+static void memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t address, uint64_t *v)
 {
     world *w = ctx;
     w->accesses[lane] += !w->probing;
@@ -386,7 +385,6 @@ static hw_status memory(void *ctx, uint32_t lane, const hw_wir_insn *i, uint64_t
         w->log[lane][w->logged[lane]++] = address;
         w->log[lane][w->logged[lane]++] = v[0];
     }
-    return HW_OK;
 }
 
 static bool reads_undefined(const hw_wir_insn *i, const bool *defined)
@@ -401,14 +399,14 @@ static bool reads_undefined(const hw_wir_insn *i, const bool *defined)
 static bool run_block(const hw_wir_function *f, const hw_wir_block *b, world *w, uint32_t lane,
                       uint64_t *regs, bool *defined)
 {
-    hw_wir_env env = { w, special, memory };
+    lane_env env = { w, special, memory };
     for (size_t k = 0; k < b->insns.len; k++) {
         const hw_wir_insn *i = &b->insns.ptr[k];
         if (reads_undefined(i, defined))
             return false;
         if (k + 1 == b->insns.len)
             return true;
-        HW_CHECK(hw_wir_interpret_insn(f, i, &env, lane, regs) == HW_OK);
+        HW_CHECK(lane_execute(f, i, &env, lane, regs));
         if (i->ndst && i->guard.kind == HW_V_NONE)
             defined[i->dst[0].reg] = true;
         if (w->accesses[lane] >= MOST_ACCESSES)
@@ -429,7 +427,7 @@ static bool run_lane(hw_arena *a, const hw_wir_function *f, world *w, uint32_t l
             return false;
         if (w->accesses[lane] >= MOST_ACCESSES)
             return true;
-        uint32_t t = hw_wir_interpret_branch(b, regs);
+        uint32_t t = lane_branch(b, regs);
         at = t == UINT32_MAX ? t : b->targets[t];
     }
     return true;
@@ -528,10 +526,10 @@ static void run_scalar(warp *x, const hw_wir_insn *i, uint64_t *regs)
         if (i->src[k].kind == HW_V_REG)
             regs[i->src[k].reg] = x->s[i->src[k].reg];
     }
-    hw_wir_env env = { x->w, special, memory };
+    lane_env env = { x->w, special, memory };
     uint64_t r = x->n->shape[dst].d ? scale_of(x, i) : 0;
     x->w->probing = true;
-    HW_CHECK(hw_wir_interpret_insn(x->f, &bare, &env, 0, regs) == HW_OK);
+    HW_CHECK(lane_execute(x->f, &bare, &env, 0, regs));
     x->w->probing = false;
     x->s[dst] = regs[dst];
     x->r[dst] = cut(x, dst, r);
@@ -547,13 +545,13 @@ static bool holds(const warp *x, const hw_wir_insn *i, uint32_t lane)
 /* Per-lane results in a lane's own way, into results. */
 static void run_lanes(warp *x, const hw_wir_insn *i, uint32_t mask, uint64_t *results)
 {
-    hw_wir_env env = { x->w, special, memory };
+    lane_env env = { x->w, special, memory };
     uint64_t *regs = calloc(x->f->regs.len + 1, sizeof *regs);
     for (uint32_t l = 0; l < LANES; l++) {
         if (!(mask >> l & 1) || !holds(x, i, l))
             continue;
         view(x, i, l, regs);
-        HW_CHECK(hw_wir_interpret_insn(x->f, i, &env, l, regs) == HW_OK);
+        HW_CHECK(lane_execute(x->f, i, &env, l, regs));
         if (i->ndst)
             results[l] = regs[i->dst[0].reg];
     }
@@ -632,7 +630,7 @@ static void run_branch(warp *x, const hw_wir_block *b, uint32_t block, uint32_t 
         if (!(mask >> l & 1))
             continue;
         view(x, &b->insns.ptr[b->insns.len - 1], l, regs);
-        uint32_t t = hw_wir_interpret_branch(b, regs);
+        uint32_t t = lane_branch(b, regs);
         if (t == UINT32_MAX)
             continue;
         if (first < UINT32_MAX - 1 && b->targets[t] != first && !x->n->divergent_branch[block])
