@@ -22,7 +22,8 @@ typedef struct work {
     uint64_t block, order;
     uint32_t depth;
     bool tail;
-    hw_cu_launch *launch; /* owned; NULL: rows of bytes copied, or set where there is no source */
+    hw_cu_launch *launch; /* owned; NULL: rows of bytes copied or set */
+    bool copies;
     uint64_t to, from, to_pitch, from_pitch, width, rows;
     uint8_t value;
 } work;
@@ -98,6 +99,8 @@ static uint32_t last_error(nest *n, const hw_device_call *c, bool forget)
 
 static uint64_t take(nest *n, uint64_t bytes)
 {
+    if (bytes > UINT64_MAX - ALIGN)
+        return 0;
     bytes = (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
     chunk *k = n->chunks;
     if (!k || k->bytes - k->used < bytes) {
@@ -120,6 +123,13 @@ static bool is_ours(const nest *n, uint64_t address)
         if (address - k->address < k->used)
             return true;
     return false;
+}
+
+/* Global memory, all of it there: what may be read and written once the kernel has ended. */
+static bool is_global(const nest *n, uint64_t address, uint64_t bytes)
+{
+    return hw_cu_accessible(address, bytes) || hw_exec_heap_holds(n->ctx->exec, address, bytes) ||
+           (is_ours(n, address) && hw_mem_contains(address, bytes));
 }
 
 /* A name or text of a cudaError_t, where the kernel can read it. */
@@ -220,7 +230,7 @@ static uint32_t launch(nest *n, const hw_device_call *c, uint64_t kernel, const 
         return fail(n, c, wrong);
     hw_cu_function *f = kernel_of(n, kernel);
     uint64_t bytes = f->program->ptx->kernels[f->index].param_bytes;
-    if (bytes && !hw_mem_contains(params, bytes))
+    if (bytes && !is_global(n, params, bytes))
         return fail(n, c, CUDA_ERROR_INVALID_VALUE);
     work w = { .tail = stream == STREAM_TAIL };
     CUresult r = hw_cu_launch_packed(f, n->ctx, s, (const void *)(uintptr_t)params, &w.launch);
@@ -246,15 +256,22 @@ static uint32_t launch_v2(nest *n, const hw_device_call *c)
     return launch(n, c, h.kernel, &s, c->args[0], c->args[1]);
 }
 
-/* Rows of bytes: copied if `from` is given. */
+static bool rows_are_global(const nest *n, uint64_t at, uint64_t pitch, const work *w)
+{
+    uint64_t span;
+    if (w->rows == 1)
+        return is_global(n, at, w->width);
+    return pitch >= w->width && !__builtin_mul_overflow(w->rows - 1, pitch, &span) &&
+           !__builtin_add_overflow(span, w->width, &span) && is_global(n, at, span);
+}
+
 static uint32_t rows(nest *n, const hw_device_call *c, work w)
 {
     if (!w.width || !w.rows)
         return 0;
-    bool fits = hw_mem_contains(w.to, (w.rows - 1) * w.to_pitch + w.width) &&
-                (!w.from || hw_mem_contains(w.from, (w.rows - 1) * w.from_pitch + w.width));
-    bool pitches = w.rows == 1 || (w.to_pitch >= w.width && (!w.from || w.from_pitch >= w.width));
-    return fits && pitches ? add(n, c, &w) : fail(n, c, CUDA_ERROR_INVALID_VALUE);
+    bool fits = rows_are_global(n, w.to, w.to_pitch, &w) &&
+                (!w.copies || rows_are_global(n, w.from, w.from_pitch, &w));
+    return fits ? add(n, c, &w) : fail(n, c, CUDA_ERROR_INVALID_VALUE);
 }
 
 /* ---- the calls ---- */
@@ -339,10 +356,12 @@ static uint64_t act(nest *n, const hw_device_call *c)
     case HW_DC_LAUNCH_V2:
         return launch_v2(n, c);
     case HW_DC_COPY:
-        return rows(n, c, (work){ .to = a[0], .from = a[1], .width = a[2], .rows = 1 });
+        return rows(n, c,
+                    (work){ .copies = true, .to = a[0], .from = a[1], .width = a[2], .rows = 1 });
     case HW_DC_COPY_2D:
         return rows(n, c,
-                    (work){ .to = a[0],
+                    (work){ .copies = true,
+                            .to = a[0],
                             .to_pitch = a[1],
                             .from = a[2],
                             .from_pitch = a[3],
@@ -439,7 +458,7 @@ static void move_bytes(const work *w)
 {
     for (uint64_t y = 0; y < w->rows; y++) {
         void *to = (void *)(uintptr_t)(w->to + y * w->to_pitch);
-        if (w->from)
+        if (w->copies)
             memmove(to, (const void *)(uintptr_t)(w->from + y * w->from_pitch), w->width);
         else
             memset(to, w->value, w->width);

@@ -197,12 +197,24 @@ bool hw_cluster_may_go_on(hw_block *b)
 {
     uint32_t n;
     hw_block *const *mates = mates_of(&b, &n);
-    if (n > 1 && atomic_load(&b->run->stop_from) != UINT64_MAX)
+    if (n > 1 && atomic_load(&mates[n - 1]->index) >= atomic_load(&b->run->stop_from))
         return true;
     for (uint32_t i = 0; i < n; i++)
         if (mates[i]->busy && mates[i]->runnable)
             return true;
     return false;
+}
+
+hw_block *hw_cluster_next_live(hw_block *b, uint32_t *from)
+{
+    uint32_t n;
+    hw_block *const *mates = mates_of(&b, &n);
+    while (*from < n) {
+        hw_block *m = mates[(*from)++];
+        if (m->busy && m->live)
+            return m;
+    }
+    return NULL;
 }
 
 uint32_t hw_cluster_waiting(const hw_block *b)

@@ -87,3 +87,11 @@ uint64_t hw_exec_get_limit(hw_exec *x, hw_exec_limit which)
     pthread_mutex_unlock(&x->lock);
     return value;
 }
+
+bool hw_exec_heap_holds(hw_exec *x, uint64_t addr, uint64_t bytes)
+{
+    pthread_mutex_lock(&x->heap.lock);
+    uint64_t base = x->heap.base, size = x->heap.size;
+    pthread_mutex_unlock(&x->heap.lock);
+    return base && addr >= base && bytes <= size && addr - base <= size - bytes;
+}

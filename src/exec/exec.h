@@ -235,6 +235,8 @@ void hw_cluster_wait(hw_block *b, uint32_t w);
 void hw_cluster_park(hw_frame *f, uint32_t lanes);
 bool hw_cluster_may_go_on(hw_block *b);
 uint32_t hw_cluster_waiting(const hw_block *b); /* warps of b */
+/* Blocks of b's cluster that have not ended, from rank *from on, which becomes the next; NULL: no more. */
+hw_block *hw_cluster_next_live(hw_block *b, uint32_t *from);
 
 /* ---- worker.c ---- */
 void hw_worker_main(void *run, unsigned index);

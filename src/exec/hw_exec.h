@@ -130,5 +130,7 @@ uint64_t hw_timeline_ns(hw_timeline *e);
 typedef enum { HW_EXEC_STACK, HW_EXEC_PRINTF, HW_EXEC_HEAP } hw_exec_limit;
 hw_status hw_exec_set_limit(hw_exec *x, hw_exec_limit which, uint64_t value);
 uint64_t hw_exec_get_limit(hw_exec *x, hw_exec_limit which);
+/* Does the device heap hold these bytes? */
+bool hw_exec_heap_holds(hw_exec *x, uint64_t addr, uint64_t bytes);
 
 #endif

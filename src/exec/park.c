@@ -159,7 +159,22 @@ void hw_block_clear_barriers(hw_block *b)
 
 /* ---- nobody can go on ---- */
 
-static int say_barrier(const hw_block *b, uint32_t id, char *text, size_t size)
+typedef struct text {
+    char *at, *end;
+} text;
+
+static void add(text *t, const char *fmt, ...) HW_PRINTF(2, 3);
+static void add(text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->at, (size_t)(t->end - t->at), fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        t->at += n < t->end - t->at ? n : t->end - t->at - 1;
+}
+
+static void say_barrier(const hw_block *b, uint32_t id, text *t)
 {
     const hw_barrier *bar = &b->bar[id];
     uint32_t warps = (uint32_t)__builtin_popcountll(bar->waiting), lanes = 0, split = 0;
@@ -177,39 +192,60 @@ static int say_barrier(const hw_block *b, uint32_t id, char *text, size_t size)
     if (lanes)
         snprintf(more, sizeof more, " and %u threads of %u warps whose others are elsewhere", lanes,
                  split);
-    return snprintf(text, size,
-                    "%u warps%s wait at barrier %u, where %u of %u threads have arrived", warps,
-                    more, id, arrived, wanted);
+    add(t, "%u warps%s wait at barrier %u, where %u of %u threads have arrived", warps, more, id,
+        arrived, wanted);
 }
 
-_Noreturn void hw_block_deadlock(hw_block *b)
+/* What the warps of b wait for; `first` is put before it, later ones follow a semicolon. Other blocks of a
+ * cluster (those with a `first`) that only wait at its barrier say nothing. A warp that waits for lanes of its own,
+ * where that is all there is to say; else NULL. */
+static hw_frame *say_block(hw_block *b, text *t, const char *first)
 {
-    char text[400] = "";
-    size_t at = 0;
-    hw_frame *f = &b->frames[__builtin_ctzll(b->live)];
+    const char *between = first;
+    hw_frame *alone = NULL;
     FOR_BITS(id, b->awaited)
     {
         if (!b->bar[id].waiting && !b->bar[id].parted)
             continue;
-        if (at && at + 3 < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, "; ");
-        int n = say_barrier(b, (uint32_t)id, text + at, sizeof text - at);
-        at = at + (size_t)n < sizeof text ? at + (size_t)n : sizeof text - 1;
+        add(t, "%s", between);
+        say_barrier(b, (uint32_t)id, t);
+        between = "; ";
     }
-    if (hw_cluster_waiting(b) && at + 3 < sizeof text)
-        at += (size_t)snprintf(text + at, sizeof text - at,
-                               "%s%u warps wait at the cluster's barrier", at ? "; " : "",
-                               hw_cluster_waiting(b));
+    if (hw_cluster_waiting(b) && (!*first || between != first)) {
+        add(t, "%s%u warps wait at the cluster's barrier", between, hw_cluster_waiting(b));
+        between = "; ";
+    }
     FOR_BITS(w, b->live)
-    if (b->frames[w].sync_lanes && at + 3 < sizeof text) {
-        const hw_frame *s = &b->frames[w];
+    {
+        hw_frame *s = &b->frames[w];
+        if (!s->sync_lanes)
+            continue;
         uint32_t lane = (uint32_t)__builtin_ctz(s->sync_lanes);
-        f = at ? f : &b->frames[w];
-        int n = snprintf(text + at, sizeof text - at,
-                         "%slane %u of warp %u waits at a warp barrier for lanes 0x%08x",
-                         at ? "; " : "", lane, (uint32_t)w, s->sync_mask[lane] & s->lanes);
-        at = at + (size_t)n < sizeof text ? at + (size_t)n : sizeof text - 1;
+        alone = between == first ? s : alone;
+        add(t, "%slane %u of warp %u waits at a warp barrier for lanes 0x%08x", between, lane,
+            (uint32_t)w, s->sync_mask[lane] & s->lanes);
+        between = "; ";
     }
+    return alone;
+}
+
+/* The place is that of the cluster's first block. */
+_Noreturn void hw_block_deadlock(hw_block *b)
+{
+    char words[sizeof b->worker->raised.text - 64] = "", of[64];
+    text t = { words, words + sizeof words };
+    uint32_t next = 0;
+    hw_block *one = hw_cluster_next_live(b, &next);
+    if (one)
+        b = one;
+    hw_frame *alone = say_block(b, &t, "");
+    hw_frame *f = alone ? alone : &b->frames[__builtin_ctzll(b->live)];
+    while ((one = hw_cluster_next_live(b, &next))) {
+        snprintf(of, sizeof of, "%sin block %u of the cluster ", t.at > words ? "; " : "",
+                 next - 1);
+        say_block(one, &t, of);
+    }
+    b->worker->current = b;
     hw_raise(f, HW_F_DEADLOCK, f->fault_loc, "barrier deadlock: %s, and no warp is left to come",
-             text);
+             words);
 }

@@ -132,7 +132,9 @@ def clusters():
     stuck = """
     mov.u32 %r7, %cluster_ctarank; setp.eq.u32 %p3, %r7, 1; @%p3 bar.sync 1, 64;
     """ + meet
-    says("nobody can go on", stuck, "deadlock", grid=2, cluster=two)
+    for workers in ("1", "2", "4"):  # each cluster is stuck: the first is told, with what its other block waits for
+        says("nobody can go on", stuck, "deadlock: 1 warps wait at the cluster's barrier; in block 1 of the cluster 1 warps wait at barrier 1, where 32 of 64",
+             "block (0,0,0)", grid=64, words=2048, cluster=two, workers=workers)
     far = "mov.u32 %r7, 1; mapa.shared::cluster.u32 %r8, %r9, %r7; ld.shared::cluster.u32 %r8, [%r8+2000000]; st.global.u32 [%d2], %r8;" + meet
     says("beyond the other's memory", far, "llegal", "shared memory of block 1 of the cluster", grid=2, cluster=two)
     nobody = "mov.u32 %r7, 5; mapa.shared::cluster.u32 %r8, %r9, %r7; ld.shared::cluster.u32 %r8, [%r8]; st.global.u32 [%d2], %r8;"

@@ -214,6 +214,46 @@ static void memory()
         EXPECT(f[i], want[i]);
 }
 
+// ---- copies and sets that reach where they must not: an error of the thread, and no more ----
+__global__ void reaches(char *p, int *out)
+{
+    __shared__ char shared[64];
+    char local[64], *heap = (char *)malloc(64);
+    const size_t half = (size_t)1 << 63;
+    shared[threadIdx.x] = local[threadIdx.x] = 0;
+    out[0] = cudaMemset2DAsync(p, half, 1, 16, 3, 0); // a span of 16 bytes, to 64 bits
+    out[1] = cudaMemcpy2DAsync(p, half, p, half, 16, 3, cudaMemcpyDeviceToDevice, 0);
+    out[2] = cudaMemset2DAsync(p, half / 2 + 1, 1, 16, 5, 0);
+    out[3] = cudaMemset2DAsync(p, 8, 1, 16, 2, 0);
+    out[4] = cudaMemsetAsync(shared, 1, sizeof shared, 0);
+    out[5] = cudaMemsetAsync(shared, 1, 1 << 20, 0);
+    out[6] = cudaMemsetAsync(local, 1, sizeof local, 0);
+    out[7] = cudaMemcpyAsync(p, shared, 64, cudaMemcpyDeviceToDevice, 0);
+    out[8] = cudaMemcpyAsync(p, nullptr, 64, cudaMemcpyDeviceToDevice, 0);
+    out[9] = cudaMemcpyAsync(p, p, ~(size_t)0, cudaMemcpyDeviceToDevice, 0);
+    out[10] = cudaGetParameterBuffer(8, ~(size_t)0) != nullptr;
+    out[11] = cudaMemsetAsync(heap, 7, 64, 0);
+    out[12] = cudaMemcpyAsync(p, heap, 64, cudaMemcpyDeviceToDevice, 0);
+    out[13] = cudaMemset2DAsync(p + 64, 32, 9, 16, 2, 0);
+    cudaGetLastError();
+}
+
+static void out_of_reach()
+{
+    char *d, got[128];
+    int *out, e[14];
+    OK(cudaMalloc(&d, sizeof got));
+    OK(cudaMalloc(&out, sizeof e));
+    OK(cudaMemset(d, 1, sizeof got));
+    reaches<<<1, 1>>>(d, out);
+    OK(cudaMemcpy(e, out, sizeof e, cudaMemcpyDeviceToHost));
+    OK(cudaMemcpy(got, d, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 14; i++)
+        EXPECT(e[i], i < 10 ? cudaErrorInvalidValue : cudaSuccess);
+    for (int i = 0; i < 128; i++)
+        EXPECT((int)got[i], i < 64 ? 7 : i / 16 % 2 ? 1 : 9);
+}
+
 // ---- many blocks and threads launch; children write where only they write ----
 __global__ void leaf(int *out, int at)
 {
@@ -257,6 +297,7 @@ int main()
     errors();
     memory();
     crowd();
+    out_of_reach();
     starts_bad<<<1, 1>>>();
     EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
     return expect_status();
