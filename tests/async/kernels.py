@@ -29,7 +29,7 @@ def run(body, *, device="h100", grid=1, block=32, words=64, cluster="", workers=
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/k.ptx", "w") as f:
             f.write(HEAD % cluster + body + "\n ret;\n}\n")
-        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": "10", "HALFWARP_CACHE": "none"}
+        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": "10", "HALFWARP_CACHE": "off"}
         if workers:
             env["HALFWARP_WORKERS"] = workers
         return subprocess.run([HALFWARP, "run", f"{folder}/k.ptx", "--entry", "k", "--grid", str(grid), "--block", str(block),
