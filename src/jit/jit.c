@@ -76,7 +76,7 @@ static bool beside_us(char *out, size_t n)
 }
 
 static const char *const places[] = {
-    NULL, /* beside us, as installed */
+    NULL,             /* beside us, as installed */
     HW_BUILD_LIBRARY, /* programs of the build tree */
 };
 
