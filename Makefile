@@ -4,6 +4,8 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 MESON_FLAGS ?=
+# By how much tests may exceed their time: machines are busy, tests that hang are few.
+PATIENCE ?= 5
 HALFWARP = $(BUILD)/src/cli/halfwarp
 WHERE = "$$(realpath -ms -- "$(PREFIX)")"
 
@@ -26,7 +28,7 @@ check: $(BUILD)/build.ninja
 	@echo "== building Halfwarp and its tests"
 	@ninja -C $(BUILD)
 	@echo "== running the tests"
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs --timeout-multiplier $(PATIENCE)
 
 bench: $(BUILD)/build.ninja
 	@tools/setup tools/packages.txt tools/packages-bench.txt
@@ -42,8 +44,12 @@ installable:
 
 install: installable $(BUILD)/build.ninja
 	@meson configure $(BUILD) --prefix=$(WHERE)
+	@ninja -C $(BUILD) build.ninja >$(BUILD).log 2>&1 || { cat $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+	@echo "== building Halfwarp"
 	@ninja -C $(BUILD)
-	@meson install -C $(BUILD) --no-rebuild
+	@meson install -C $(BUILD) --no-rebuild --quiet
+	@echo "== installed; the command is $(DESTDIR)"$(WHERE)"/bin/halfwarp"
 
 clean:
 	rm -rf $(BUILD)
