@@ -9,6 +9,7 @@
  *   nest    one grid's calls: the work so far, parameter buffers, threads' last errors.
  */
 #include "launch.h"
+#include "profile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -471,10 +472,13 @@ hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
     hw_status s = grid(l, 0, &todo, fault);
     while (s == HW_OK && todo.n) {
         work w = todo.at[--todo.n];
-        if (w.launch)
+        if (w.launch) {
+            w.launch->stream = l->stream;
+            hw_cu_profile_submit(w.launch);
             s = grid(w.launch, w.depth, &todo, fault);
-        else
+        } else {
             move_bytes(&w);
+        }
         free(w.launch);
     }
     drop(&todo);
