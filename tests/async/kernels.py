@@ -145,6 +145,17 @@ def clusters():
     gives("a block alone is a cluster", alone.replace("add.u32 %r7, %r7, %ctaid.x", "add.u32 %r7, %r7, %r2"), [1] * 32 + [2] * 32, grid=2)
 
 
+def forms():
+    """Operations go with their types (PTX ISA, tables of cp.reduce.async.bulk and red.async): what ptxas refuses is refused."""
+    to_global = "cp.reduce.async.bulk.global.shared::cta.bulk_group.%s [%%d1], [tile], 16;"
+    to_shared = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.%s [tile], [tile], 16, [bar];"
+    one = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.%s [tile], %%r1, [bar];"
+    for form, words in ((to_global, "and.f32 inc.s64 add.f16 add.s64 min.f32 and.u32 add.noftz.f32"), (to_shared, "and.u32 max.u64 inc.s32"),
+                        (one, "and.u32 inc.s32 add.b32")):
+        for word in words.split():
+            says(word, form % word, "218", "does not exist")
+
+
 def launch_control():
     ask = INIT.format(1) + """
     .reg .b128 %q; .reg .pred %c;
@@ -165,6 +176,7 @@ def launch_control():
 barriers()
 copies()
 clusters()
+forms()
 launch_control()
 print(f"{passed} passed, {failed} failed")
 sys.exit(failed != 0)
