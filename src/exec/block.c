@@ -50,12 +50,14 @@ static uint32_t combined(const hw_barrier *bar, const hw_frame *f)
     }
 }
 
-hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id)
+hw_barrier *hw_block_barrier(hw_frame *f, uint32_t *id)
 {
     hw_block *b = f->owner;
-    if (id >= HW_BARRIERS)
-        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "there is no barrier %u", id);
-    return &b->bar[id];
+    if (*id == HW_BARRIER_WARPGROUP)
+        *id = HW_BARRIERS + f->warp / HW_WARPGROUP;
+    else if (*id >= HW_BARRIERS)
+        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "there is no barrier %u", *id);
+    return &b->bar[*id];
 }
 
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
@@ -65,7 +67,7 @@ void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
         hw_cluster_arrive(f, lanes);
         return;
     }
-    hw_barrier *bar = hw_block_barrier(f, id);
+    hw_barrier *bar = hw_block_barrier(f, &id);
     if (lanes == f->lanes || !b->run->x->dev->capability.independent_thread_scheduling) {
         bar->arrived += HW_WARP_LANES;
     } else {
@@ -101,7 +103,7 @@ static inline void wait_at(hw_block *b, uint32_t w)
         hw_cluster_wait(b, w);
         return;
     }
-    hw_barrier *bar = hw_block_barrier(f, id);
+    hw_barrier *bar = hw_block_barrier(f, &id);
     if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind || bar->parted) {
         wait_counted(b, w, id);
         return;

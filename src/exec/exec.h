@@ -23,7 +23,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-enum { HW_WARPS_MOST = 64, HW_BARRIERS = 16, HW_PARAMS_MOST = 32768 };
+enum {
+    HW_WARPS_MOST = 64,
+    HW_BARRIERS = 16,
+    HW_WARPGROUP = 4, /* warps of one */
+    HW_BARRIERS_ALL = HW_BARRIERS + HW_WARPS_MOST / HW_WARPGROUP,
+    HW_PARAMS_MOST = 32768
+};
 enum {
     HW_CLUSTER_MOST = 32,
     HW_WINDOW_BITS = 24
@@ -78,9 +84,9 @@ struct hw_block {
     bool met;               /* each warp has had a turn */
     uint32_t nwarps;
     uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
-    hw_barrier bar[HW_BARRIERS];
+    hw_barrier bar[HW_BARRIERS_ALL];
     /* Lanes of warps in bar[].parted; zero otherwise. */
-    uint32_t parked[HW_BARRIERS][HW_WARPS_MOST], came_by[HW_BARRIERS][HW_WARPS_MOST];
+    uint32_t parked[HW_BARRIERS_ALL][HW_WARPS_MOST], came_by[HW_BARRIERS_ALL][HW_WARPS_MOST];
     const hw_code *began; /* the code its warps began with */
     hw_warp_fn *code[HW_WARPS_MOST];
     hw_frame *frames;
@@ -201,8 +207,9 @@ typedef enum { HW_BLOCK_ENDED, HW_BLOCK_STALLED, HW_BLOCK_ABANDONED } hw_outcome
 void hw_block_give_up(hw_block *b, bool single); /* single: even where only one lane spins */
 hw_outcome hw_block_run(hw_block *b);
 void hw_block_arrive(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes);
-hw_barrier *hw_block_barrier(hw_frame *f, uint32_t id); /* or a fault */
-void hw_block_check(hw_block *b, uint32_t id);          /* let the barrier's warps go if all came */
+/* Or a fault. *id, what the instruction says, becomes the number in bar[]. */
+hw_barrier *hw_block_barrier(hw_frame *f, uint32_t *id);
+void hw_block_check(hw_block *b, uint32_t id); /* let the barrier's warps go if all came */
 
 /* ---- park.c ---- */
 void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint32_t lanes);
@@ -259,6 +266,7 @@ bool hw_mbarrier_pending(const hw_frame *f);
 hw_helper_fn hw_h_bulk;
 /* tensor.c */
 hw_helper_fn hw_h_tensor, hw_h_tensormap;
+hw_helper_fn hw_h_wgmma; /* wgmma.c */
 /* Raises a fault unless bytes at addr are the device's (or registered) and aligned. */
 void hw_need_memory(hw_frame *f, uint64_t addr, uint64_t bytes, uint32_t align);
 /* The mbarrier or place of another block of the cluster: the same offset in its shared memory. */

@@ -171,6 +171,7 @@ static hw_helper_fn *const own[HW_H_COUNT] = {
     [HW_H_DEVICE_CALL] = hw_h_device_call,
     [HW_H_MBARRIER] = hw_h_mbarrier, [HW_H_MBARRIER_WAIT] = hw_h_mbarrier_wait,
     [HW_H_BULK] = hw_h_bulk,    [HW_H_TENSOR] = hw_h_tensor, [HW_H_TENSORMAP] = hw_h_tensormap,
+    [HW_H_WGMMA] = hw_h_wgmma,
 };
 #define MISSING(name)                                                                          \
     static void missing_##name(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux) \

@@ -79,7 +79,7 @@ static void reduce(hw_barrier *bar, uint32_t kind, uint32_t lanes, uint32_t hold
 static void park(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
 {
     hw_block *b = f->owner;
-    hw_barrier *bar = hw_block_barrier(f, id);
+    hw_barrier *bar = hw_block_barrier(f, &id);
     reduce(bar, f->bar_kind, lanes, f->bar_lanes);
     bar->parted |= bit(f->warp);
     bar->count = count;
@@ -192,8 +192,9 @@ static void say_barrier(const hw_block *b, uint32_t id, text *t)
     if (lanes)
         snprintf(more, sizeof more, " and %u threads of %u warps whose others are elsewhere", lanes,
                  split);
-    add(t, "%u warps%s wait at barrier %u, where %u of %u threads have arrived", warps, more, id,
-        arrived, wanted);
+    const char *what = id < HW_BARRIERS ? "at barrier" : "for the products of warpgroup";
+    add(t, "%u warps%s wait %s %u, where %u of %u threads have arrived", warps, more, what,
+        id % HW_BARRIERS, arrived, wanted);
 }
 
 /* What the warps of b wait for; `first` is put before it, later ones follow a semicolon. Other blocks of a

@@ -45,4 +45,5 @@ hw_helper_fn *const hw_jit_helpers[HW_H_COUNT] = {
     [HW_H_FNS] = h_fns,
     [HW_H_NARROW] = hw_jit_narrow,
     [HW_H_MMA] = hw_jit_mma,
+    [HW_H_WGMMA] = hw_jit_wgmma,
 };

@@ -7,6 +7,7 @@
 
 double hw_jit_from_half(uint16_t h);
 hw_helper_fn hw_jit_mma;    /* matrix.c */
+hw_helper_fn hw_jit_wgmma;  /* wgmma.c */
 hw_helper_fn hw_jit_narrow; /* narrow.c */
 
 #endif

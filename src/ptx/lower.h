@@ -215,6 +215,13 @@ void w_mma(lw *l);
 void w_wmma_mma(lw *l);
 void w_wmma_load(lw *l);
 void w_wmma_store(lw *l);
+/* A list of n registers of some bits? Else it fails. */
+bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits);
+uint8_t lw_mma_type(uint8_t t); /* ptx_type -> hw_mma_type */
+
+/* ---- lower_wgmma.c ---- */
+void w_wgmma(lw *l);
+void w_wgmma_wait(lw *l);
 
 /* ---- lower_call.c: functions, parameters, calls ---- */
 void w_call(lw *l);

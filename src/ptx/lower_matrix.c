@@ -37,7 +37,7 @@ static bool operands_are(lw *l, uint32_t least, uint32_t most)
     return false;
 }
 
-static bool is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
 {
     bool fits = parts(o) == n;
     for (uint32_t k = 0; fits && k < n; k++) {
@@ -149,7 +149,7 @@ void w_movmatrix(lw *l)
 void w_ldmatrix(lw *l)
 {
     bool trans = lw_has(l, PTX_M_trans);
-    if (!operands_are(l, 2, 2) || !is_fragment(l, &l->i->ops[0], matrices(l), 32))
+    if (!operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[1]);
     hw_wir_val v[4];
@@ -165,7 +165,7 @@ void w_ldmatrix(lw *l)
 void w_stmatrix(lw *l)
 {
     bool trans = lw_has(l, PTX_M_trans);
-    if (!operands_are(l, 2, 2) || !is_fragment(l, &l->i->ops[1], matrices(l), 32))
+    if (!operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[0]);
     for (uint32_t k = 0; k < matrices(l); k++) {
@@ -207,7 +207,7 @@ static hw_mma shape_of(const lw *l)
     return (hw_mma){ 0 };
 }
 
-static uint8_t mma_type(uint8_t t)
+uint8_t lw_mma_type(uint8_t t)
 {
     for (size_t k = 0; k < HW_COUNTOF(elements); k++)
         if (elements[k].type == t)
@@ -234,7 +234,7 @@ static uint32_t fragment_size(const lw *l, uint32_t count, uint8_t type, bool is
 static bool add_fragment(lw *l, const ptx_operand *o, uint32_t n, uint8_t type, hw_wir_val *list,
                          uint32_t *len)
 {
-    if (!is_fragment(l, o, n, type == PTX_F64 ? 64 : 32))
+    if (!lw_is_fragment(l, o, n, type == PTX_F64 ? 64 : 32))
         return false;
     for (uint32_t k = 0; k < n; k++)
         list[(*len)++] = hw_wir_reg(part(o, k)->reg);
@@ -253,10 +253,10 @@ static void product(lw *l, hw_mma x, const uint8_t t[4])
         !add_fragment(l, &o[2], fragment_size(l, kn, t[2], true), t[2], src, &ns) ||
         !add_fragment(l, &o[3], fragment_size(l, mn, t[3], false), t[3], src, &ns))
         return;
-    x.d = mma_type(t[0]);
-    x.a = mma_type(t[1]);
-    x.b = mma_type(t[2]);
-    x.c = mma_type(t[3]);
+    x.d = lw_mma_type(t[0]);
+    x.a = lw_mma_type(t[1]);
+    x.b = lw_mma_type(t[2]);
+    x.c = lw_mma_type(t[3]);
     x.flags |= (lw_has(l, PTX_M_satfinite) ? HW_MMA_SATURATE : 0) |
                (lw_has(l, PTX_M_and) ? HW_MMA_AND : 0);
     hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, dst, ns, src);
@@ -315,10 +315,10 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
                      .by_rows = true };
         t->stride = stride ? i32(l, HW_W_SHR_U, lw_read(l, stride, PTX_U32), shift)
                            : hw_wir_imm(x.k / 8 * element_bits(type));
-        return is_fragment(l, fragment, 1, 32);
+        return lw_is_fragment(l, fragment, 1, 32);
     }
     uint32_t n = fragment_size(l, t->rows * t->cols, type, a || b);
-    if (!is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
+    if (!lw_is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
         return false;
     t->stride = stride ? lw_read(l, stride, PTX_U32) : hw_wir_imm(t->by_rows ? t->cols : t->rows);
     t->stride = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, t->stride, hw_wir_imm(t->bits / 8));

@@ -16,6 +16,8 @@
 
 /* BARRIER and BARRIER_ARRIVE with this number: the cluster's barrier. */
 #define HW_BARRIER_CLUSTER UINT32_C(0x80000000)
+/* Likewise, of a count of 128: the barrier of the four warps that the warp forms a warpgroup with. */
+#define HW_BARRIER_WARPGROUP UINT32_C(0x40000000)
 
 /* clang-format off */
 typedef enum hw_mbar {
