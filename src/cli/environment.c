@@ -62,25 +62,60 @@ static void set_assembler(cli_environment *e, const char *path)
             set(e, names[i], path, false);
 }
 
+/* One device of a list, NAME or NAME:N, with a path made absolute: the program may run elsewhere. */
+static const char *one_device(cli *c, hw_str item)
+{
+    size_t name = item.len;
+    while (name && item.ptr[name - 1] >= '0' && item.ptr[name - 1] <= '9')
+        name--;
+    name = name && name < item.len && item.ptr[name - 1] == ':' ? name - 1 : item.len;
+    const char *device = hw_arena_cstr(c->arena, (hw_str){ item.ptr, name });
+    const char *times = hw_arena_cstr(c->arena, (hw_str){ item.ptr + name, item.len - name });
+    const hw_device *model;
+    if (hw_device_load(c->arena, device, &model, c->diag) != HW_OK) {
+        cli_fail_diag(c);
+        return NULL;
+    }
+    if (model->vendor != HW_VENDOR_NVIDIA) {
+        cli_fail(c, "%s is not a device that runs CUDA programs", model->name);
+        return NULL;
+    }
+    bool path = strchr(device, '/') || hw_str_ends(hw_str_of(device), HW_STR(".json"));
+    char *real = path ? realpath(device, NULL) : NULL;
+    const char *whole = hw_arena_printf(c->arena, "%s%s", real ? real : device, times);
+    free(real);
+    return whole;
+}
+
+/* A comma-separated list, as the driver reads it: each device checked before the program starts. */
+static int set_devices(cli *c, cli_environment *e, const char *list)
+{
+    const char *all = "";
+    for (const char *p = list, *end; *p; p = end + (*end == ',')) {
+        end = p + strcspn(p, ",");
+        hw_str item = { p, (size_t)(end - p) };
+        while (item.len && item.ptr[0] == ' ')
+            item.ptr++, item.len--;
+        while (item.len && item.ptr[item.len - 1] == ' ')
+            item.len--;
+        const char *one = one_device(c, item);
+        if (!one)
+            return CLI_BAD_INPUT;
+        all = hw_arena_printf(c->arena, "%s%s%s", all, *all ? "," : "", one);
+    }
+    set(e, "HALFWARP_DEVICE", all, false);
+    return 0;
+}
+
 static int set_options(cli *c, cli_environment *e)
 {
     static const char *const bounds[] = { "device", "exact", NULL };
     int which;
     if (cli_choose(c, OPT_bounds, bounds, &which))
         return CLI_BAD_INPUT;
-    const char *device = cli_text(c, OPT_device, NULL);
-    const hw_device *model;
-    if (device && !strchr(device, ',') && !strchr(device, ':')) {
-        if (hw_device_load(c->arena, device, &model, c->diag) != HW_OK)
-            return cli_fail_diag(c);
-        if (strchr(device, '/')) { /* the program may run in another folder */
-            char *real = realpath(device, NULL);
-            device = real ? hw_arena_cstr(c->arena, hw_str_of(real)) : device;
-            free(real);
-        }
-    }
-    if (device)
-        set(e, "HALFWARP_DEVICE", device, false);
+    const char *devices = cli_text(c, OPT_device, NULL);
+    if (devices && set_devices(c, e, devices))
+        return CLI_BAD_INPUT;
     if (c->given[OPT_workers])
         set(e, "HALFWARP_WORKERS",
             hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_workers, 0)), false);

@@ -262,7 +262,7 @@ static hw_status no_metric(hw_arena *a, const char *name, hw_diag *d)
     const char *near = hw_nearest(name, names, n);
     (void)a;
     return hw_fail(d, HW_E_NOT_FOUND,
-                   "no metric '%s'%s%s%s (docs/profile.md lists them; times, stalls and "
+                   "no metric '%s'%s%s%s (docs/metrics.md lists them; times, stalls and "
                    "throughputs are not modelled)",
                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
 }

@@ -130,6 +130,14 @@ mine.json:8:3: error: missing key 'compute.sm_count' (multiprocessors (compute u
 $ halfwarp run --bounds near ./app
 halfwarp: --bounds: 'near' is not one of device, exact
 [2]
+$ halfwarp run --device h100,v1000 ./app
+halfwarp: error: unknown device 'v1000'; did you mean 'v100'? (see 'halfwarp devices')
+[2]
+$ halfwarp run --device xbox-one ./app
+halfwarp: xbox-one is not a device that runs CUDA programs
+[2]
+$ cp $SOURCE/devices/v100.json mine.json; halfwarp env --device h100:2,mine.json:3 | grep DEVICE
+export HALFWARP_DEVICE='h100:2,/.../mine.json:3'...
 $ halfwarp env --bounds exact | grep BOUNDS
 export HALFWARP_BOUNDS='exact'...
 $ halfwarp completion tcsh
