@@ -192,12 +192,20 @@ void hw_cluster_park(hw_frame *f, uint32_t lanes)
     hw_cluster_check(b);
 }
 
+/* Has one of the cluster's blocks been stopped? */
+static bool has_stopped(hw_block *b)
+{
+    uint32_t n;
+    hw_block *const *mates = mates_of(&b, &n);
+    return n > 1 && atomic_load(&mates[n - 1]->index) >= atomic_load(&b->run->stop_from);
+}
+
 /* Nobody in b can go on: can another block of the cluster, or has one been stopped? */
 bool hw_cluster_may_go_on(hw_block *b)
 {
     uint32_t n;
     hw_block *const *mates = mates_of(&b, &n);
-    if (n > 1 && atomic_load(&mates[n - 1]->index) >= atomic_load(&b->run->stop_from))
+    if (has_stopped(b))
         return true;
     for (uint32_t i = 0; i < n; i++)
         if (mates[i]->busy && mates[i]->runnable)
@@ -215,6 +223,25 @@ hw_block *hw_cluster_next_live(hw_block *b, uint32_t *from)
             return m;
     }
     return NULL;
+}
+
+static bool starves(const hw_block *b)
+{
+    for (uint64_t left = b->live & b->runnable; left; left &= left - 1)
+        if (!hw_mbarrier_starves(&b->frames[__builtin_ctzll(left)]))
+            return false;
+    return true;
+}
+
+bool hw_cluster_starves(hw_block *b)
+{
+    uint32_t next = 0;
+    if (has_stopped(b))
+        return false;
+    for (hw_block *m; (m = hw_cluster_next_live(b, &next));)
+        if (!starves(m))
+            return false;
+    return true;
 }
 
 uint32_t hw_cluster_waiting(const hw_block *b)

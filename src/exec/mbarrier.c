@@ -8,6 +8,8 @@
  */
 #include "exec.h"
 
+#include <stdio.h>
+
 enum { EXPECTED = 20, BYTES = 40, PHASE = 63, BYTES_BITS = 22 };
 
 typedef struct mbarrier {
@@ -132,9 +134,33 @@ bool hw_mbarrier_pending(const hw_frame *f)
     return *f->awaited >> PHASE == f->awaited_phase;
 }
 
-/* Lanes that must wait: the loop round them lets others run at once, and the warp is not asked again before the phase has changed. */
-static void wait(hw_frame *f, const uint64_t *word, uint64_t phase, bool only_one)
+static uint64_t place(const hw_frame *f)
 {
+    return (uint64_t)(uintptr_t)f->awaited - f->cluster_base;
+}
+
+bool hw_mbarrier_starves(const hw_frame *f)
+{
+    uint64_t blocks = (uint64_t)f->cluster[0] * f->cluster[1] * f->cluster[2];
+    return f->awaited && hw_mbarrier_pending(f) && !(f->lanes & ~f->blocked & ~f->awaited_lanes) &&
+           place(f) >> HW_WINDOW_BITS < blocks;
+}
+
+int hw_mbarrier_say(const hw_frame *f, char *text, size_t size)
+{
+    mbarrier m = unpack(*f->awaited);
+    uint64_t in_block = place(f) & ((UINT64_C(1) << HW_WINDOW_BITS) - 1);
+    return snprintf(
+        text, size,
+        "the mbarrier at offset %llu of shared memory (%lld of %lld arrivals, %lld bytes to come)",
+        (unsigned long long)in_block, (long long)m.pending, (long long)m.expected,
+        (long long)m.bytes);
+}
+
+/* Lanes that must wait: the loop round them lets others run at once, and the warp is not asked again before the phase has changed. */
+static void wait(hw_frame *f, const uint64_t *word, uint64_t phase, bool only_one, uint32_t lanes)
+{
+    f->awaited_lanes = lanes;
     f->spins = HW_SPINS_A_TURN - 1;
     f->awaited = only_one ? word : NULL;
     f->awaited_phase = phase;
@@ -160,5 +186,5 @@ void hw_h_mbarrier_wait(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, u
     }
     f->fault_lanes = 0;
     if (all_wait && awaited)
-        wait(f, awaited, awaited_phase, only_one);
+        wait(f, awaited, awaited_phase, only_one, lanes);
 }

@@ -216,6 +216,13 @@ static hw_frame *say_block(hw_block *b, text *t, const char *first)
         add(t, "%s%u warps wait at the cluster's barrier", between, hw_cluster_waiting(b));
         between = "; ";
     }
+    FOR_BITS(w, b->live & b->runnable)
+    if (hw_mbarrier_starves(&b->frames[w])) {
+        char which[128];
+        hw_mbarrier_say(&b->frames[w], which, sizeof which);
+        add(t, "%swarp %u waits at %s", between, (uint32_t)w, which);
+        between = "; ";
+    }
     FOR_BITS(w, b->live)
     {
         hw_frame *s = &b->frames[w];

@@ -19,6 +19,10 @@ static const uint64_t PATIENCE_NS = 1000 * 1000;
 static const uint64_t GIVE_UP_NS = UINT64_C(20) * 1000 * 1000, ALONE_NS = 500 * 1000;
 /* One lane that spins usually waits for other blocks, and leaving for slow code costs. */
 static const uint64_t SINGLE_NS = UINT64_C(500) * 1000 * 1000;
+/* All of a cluster wait at barriers and mbarriers of their own, for so long and seen so often in a row that none of them
+ * will give up by a clock or by counting its tries. */
+static const uint64_t STARVED_NS = UINT64_C(10) * 1000 * 1000 * 1000;
+enum { STARVED_LOOKS = 1000 };
 /* How long blocks below a faulty one may go on. */
 static const uint64_t GRACE_NS = UINT64_C(200) * 1000 * 1000;
 
@@ -192,6 +196,16 @@ static void give_up_after(hw_worker *k, uint64_t stalled)
         give_up(k, stalled > SINGLE_NS || alone);
 }
 
+static void find_starved(hw_worker *k)
+{
+    for (uint32_t i = 0; i < k->nblocks; i++) {
+        hw_block *b = k->blocks[i];
+        b->starved = b->busy && hw_cluster_starves(b) ? b->starved + 1 : 0;
+        if (b->starved > STARVED_LOOKS)
+            hw_block_deadlock(b);
+    }
+}
+
 /* After each round of all open blocks: first others' turn, later a little sleep. */
 static void rest(uint32_t rounds)
 {
@@ -211,6 +225,8 @@ static hw_block *when_stalled(hw_worker *k)
         k->stalled_since_ns = now;
     uint64_t stalled = now - k->stalled_since_ns;
     give_up_after(k, stalled);
+    if (stalled > STARVED_NS)
+        find_starved(k);
     if (fault_ns && now - fault_ns > GRACE_NS)
         hw_run_stop(r, 0);
     if (r->l->cooperative || (now - k->stalled_since_ns > PATIENCE_NS && has_room(k))) {
