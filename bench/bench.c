@@ -249,6 +249,21 @@ static bool parse_options(int argc, char **argv, options *o)
     return argc % 2 == 1 && o->rounds > 0;
 }
 
+/* A --kernel that is none measures nothing: said. */
+static bool kernel_exists(const options *o, const work *w, unsigned n)
+{
+    for (unsigned i = 0; o->kernel && i < n; i++)
+        if (strcmp(o->kernel, w[i].name) == 0)
+            return true;
+    if (!o->kernel)
+        return true;
+    fprintf(stderr, "bench: no kernel '%s'; there are", o->kernel);
+    for (unsigned i = 0; i < n; i++)
+        fprintf(stderr, " %s", w[i].name);
+    fprintf(stderr, "\n");
+    return false;
+}
+
 static bool run_all(const options *o, const bool *have, char *table, size_t size, score *scores)
 {
     work w[16];
@@ -288,11 +303,13 @@ int main(int argc, char **argv)
                         "[--counting yes]\n");
         return 2;
     }
+    work w[16];
+    unsigned n = make_work(w);
+    if (!kernel_exists(&o, w, n))
+        return 2;
     setenv("HALFWARP_TIER", "second", 0); /* compiling is not in the figures */
-    if (o.counting) {
-        work w[16];
-        return bench_counting(o.dir, w, make_work(w), o.kernel, o.rounds, o.write);
-    }
+    if (o.counting)
+        return bench_counting(o.dir, w, n, o.kernel, o.rounds, o.write);
     /* OpenMP's threads must sleep between regions: their spinning would count as others' processor
      * time. */
     setenv("KMP_BLOCKTIME", "0", 1);
