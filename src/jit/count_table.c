@@ -247,9 +247,12 @@ static void close(walk *w)
     w->open = false;
 }
 
-/* Branches made when blocks were cut, edges split or loops given one latch are nobody's. */
+/* Branches made when blocks were cut, edges split or loops given one latch are nobody's; nor is the
+ * wait that belongs to a lane operation. */
 static bool is_made_up(const walk *w, const hw_wir_insn *in)
 {
+    if (in->op == HW_W_WARPSYNC && (in->flags & HW_I_MEETS))
+        return true;
     return in->op == HW_W_BR && (in->loc == 0 || w->told[in->loc]);
 }
 

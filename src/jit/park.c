@@ -32,7 +32,7 @@ bool hwg_parks(const hw_gen *g, const hw_wir_insn *in)
 /* May the slow variant be entered before this instruction because lanes did not come together? */
 static bool is_bet(const hw_wir_analysis *fast, uint32_t block, const hw_wir_insn *in)
 {
-    return hw_wir_may_part(fast, block, in);
+    return hw_wir_may_part(fast, block, in) && !(in->flags & HW_I_MEETS);
 }
 
 bool hwg_parks_after(const hw_gen *g, uint32_t block)
@@ -159,6 +159,8 @@ hw_lv hwg_ready(hw_gen *g, uint32_t b)
 
 WHOLE(warpsync)
 {
+    if ((in->flags & HW_I_MEETS) && !hwg_parks(g, in))
+        return; /* as long as no lane overtakes another they are together */
     /* lanes that are here run together; memory is ordered for all of them */
     LLVMBuildFence(g->b, LLVMAtomicOrderingSequentiallyConsistent, true, "");
     if (hwg_parks(g, in))

@@ -20,6 +20,15 @@ static void results(const ptx_operand *o, hw_wir_val dst[2])
         dst[1] = hw_wir_reg(o->items[1].reg);
 }
 
+/* The same across lanes; those of the .sync forms wait for one another. */
+static hw_wir_insn *lanes(lw *l, hw_wir_op op, hw_wir_type t, uint32_t nd, const hw_wir_val *dst,
+                          uint32_t ns, const hw_wir_val *src)
+{
+    hw_wir_insn *i = effect(l, op, t, nd, dst, ns, src);
+    i->flags |= lw_has(l, PTX_M_sync) ? HW_I_MEETS : 0;
+    return i;
+}
+
 /* The member mask: an operand of the .sync forms, all lanes in the older ones. */
 static hw_wir_val members(lw *l, unsigned n)
 {
@@ -39,7 +48,7 @@ void w_shfl(lw *l)
     for (unsigned k = 0; k < 3; k++)
         src[k] = lw_source(l, k);
     src[3] = members(l, 3);
-    hw_wir_insn *i = effect(l, HW_W_SHFL, HW_T_I32, 2, dst, 4, src);
+    hw_wir_insn *i = lanes(l, HW_W_SHFL, HW_T_I32, 2, dst, 4, src);
     for (size_t k = 0; k < HW_COUNTOF(kinds); k++)
         if (lw_has(l, kinds[k].mod))
             i->imm = kinds[k].kind;
@@ -53,7 +62,7 @@ void w_vote(lw *l)
                                            : HW_W_VOTE_UNI;
     hw_wir_val dst[2], src[2] = { lw_source(l, 0), members(l, 1) };
     results(&l->i->ops[0], dst);
-    effect(l, op, HW_T_I1, 1, dst, 2, src);
+    lanes(l, op, HW_T_I1, 1, dst, 2, src);
 }
 
 void w_match(lw *l)
@@ -61,9 +70,9 @@ void w_match(lw *l)
     hw_wir_val dst[2], src[2] = { lw_source(l, 0), lw_source(l, 1) };
     results(&l->i->ops[0], dst);
     if (lw_has(l, PTX_M_all))
-        effect(l, HW_W_MATCH_ALL, l->t[0], 2, dst, 2, src);
+        lanes(l, HW_W_MATCH_ALL, l->t[0], 2, dst, 2, src);
     else
-        effect(l, HW_W_MATCH_ANY, l->t[0], 1, dst, 2, src);
+        lanes(l, HW_W_MATCH_ANY, l->t[0], 1, dst, 2, src);
 }
 
 /* The pattern of a float as an integer of its order, and back: negative ones are turned around. */
@@ -85,7 +94,7 @@ void w_redux(lw *l)
     };
     hw_wir_val dst[2], src[2] = { lw_source(l, 0), lw_source(l, 1) };
     results(&l->i->ops[0], dst);
-    hw_wir_insn *i = effect(l, HW_W_REDUX, HW_T_I32, 1, dst, 2, src);
+    hw_wir_insn *i = lanes(l, HW_W_REDUX, HW_T_I32, 1, dst, 2, src);
     for (size_t k = 0; k < HW_COUNTOF(ops); k++)
         if (l->x->boolop == ops[k].mod)
             i->atom = lw_signed(l, 0) ? ops[k].is_signed : ops[k].is_unsigned;
@@ -104,7 +113,7 @@ void w_redux_float(lw *l)
     hw_wir_val key = lw_has(l, PTX_M_abs) ? magnitude : ordered(l, a);
     key = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, is_nan, hw_wir_imm(nan), key);
     hw_wir_val found = lw_temp(l, HW_T_I32);
-    hw_wir_insn *i = effect(l, HW_W_REDUX, HW_T_I32, 1, &found, 2, (hw_wir_val[]){ key, mask });
+    hw_wir_insn *i = lanes(l, HW_W_REDUX, HW_T_I32, 1, &found, 2, (hw_wir_val[]){ key, mask });
     i->atom = min ? HW_ATOM_MIN_S : HW_ATOM_MAX_S;
     hw_wir_val none = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I32, found, hw_wir_imm(nan));
     hw_wir_val r =
@@ -123,7 +132,7 @@ void w_elect(lw *l)
 {
     hw_wir_val dst[2], src = lw_source(l, 0);
     results(&l->i->ops[0], dst);
-    effect(l, HW_W_ELECT, HW_T_I32, 2, dst, 1, &src);
+    lanes(l, HW_W_ELECT, HW_T_I32, 2, dst, 1, &src);
 }
 
 void w_barwarp(lw *l)

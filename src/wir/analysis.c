@@ -99,6 +99,14 @@ static void find_modes(analysis *n)
 
 /* ---- calls ---- */
 
+static bool may_await(const hw_wir_insn *i)
+{
+    bool takes = i->op == HW_W_ATOM && (i->atom == HW_ATOM_CAS || i->atom == HW_ATOM_EXCH);
+    bool looks = i->op == HW_W_LOAD && (i->flags & (HW_I_VOLATILE | HW_I_ACQUIRE));
+    bool asks = i->op == HW_W_HELPER && i->imm == HW_H_MBARRIER_WAIT;
+    return takes || looks || asks || i->op == HW_W_YIELD;
+}
+
 /* Could a warp have to be suspended inside: a barrier, a yield, or a loop that may spin? */
 bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
 {
@@ -120,6 +128,20 @@ bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend)
     return ((spins_suspend && waits) || asks_barrier) && loops;
 }
 
+/* Could a loop wait for others' memory? */
+bool hw_wir_may_spin(const hw_wir_function *f)
+{
+    bool waits = false, loops = false;
+    for (uint32_t b = 0; b < f->blocks.len; b++) {
+        const hw_wir_block *block = &f->blocks.ptr[b];
+        for (size_t k = 0; k < block->insns.len; k++)
+            waits |= may_await(&block->insns.ptr[k]);
+        for (uint32_t k = 0; k < block->ntargets; k++)
+            loops |= block->targets[k] <= b;
+    }
+    return waits && loops;
+}
+
 /* ---- divergence ---- */
 
 bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn *i)
@@ -135,7 +157,8 @@ bool hw_wir_may_part(const hw_wir_analysis *o, uint32_t block, const hw_wir_insn
 static bool lanes_wait_apart(const analysis *n)
 {
     for (uint32_t k = 0; k < n->ninsns; k++)
-        if (hw_wir_may_part(n->out, n->block_of[k], n->insns[k]))
+        if (hw_wir_may_part(n->out, n->block_of[k], n->insns[k]) &&
+            !(n->insns[k]->flags & HW_I_MEETS))
             return true;
     return false;
 }

@@ -127,6 +127,9 @@ enum {
     HW_I_L2 = 1 << 14,        /* loads: ld.cg, ld.cv; a device's L1 is not asked */
     HW_I_PART =
         1 << 15, /* memory: more of an access to shared memory that another instruction began */
+    /* lane operations: the lanes of the mask wait for one another (.sync); WARPSYNC: stands before such
+     * a one, set by prepare, and is no instruction of the program's */
+    HW_I_MEETS = 1 << 16,
 };
 
 typedef struct hw_wir_val {

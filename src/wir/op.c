@@ -122,6 +122,7 @@ const hw_wir_word hw_wir_words[] = {
     { "noftz_mem", HW_FIELD_FLAG, HW_I_NOFTZ_MEM },
     { "l2", HW_FIELD_FLAG, HW_I_L2 },
     { "part", HW_FIELD_FLAG, HW_I_PART },
+    { "meets", HW_FIELD_FLAG, HW_I_MEETS },
 };
 /* clang-format on */
 const size_t hw_wir_nwords = HW_COUNTOF(hw_wir_words);

@@ -269,6 +269,8 @@ static void prepare_function(preparer *p, uint32_t function)
         visit_callees(p, function);
         inline_calls(p, function);
         p->suspends[function] = hw_wir_may_suspend(f, true) || calls_suspending(p, f);
+        if (hw_wir_may_spin(f))
+            hw_wir_let_meet(p->m, f);
         hw_wir_tidy_graph(p->m, f);
     }
     p->state[function] = DONE;

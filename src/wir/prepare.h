@@ -9,6 +9,12 @@
  * may wait for somebody? (analysis.c) */
 bool hw_wir_may_suspend(const hw_wir_function *f, bool spins_suspend);
 
+/* Has f loops, and instructions by which they may wait for somebody? (analysis.c) */
+bool hw_wir_may_spin(const hw_wir_function *f);
+
+/* meet.c: waits put before lane operations that have them. */
+void hw_wir_let_meet(hw_wir_module *m, hw_wir_function *f);
+
 /* graph.c */
 void hw_wir_remove_unreachable(hw_wir_function *f);
 void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f);

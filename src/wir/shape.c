@@ -528,7 +528,7 @@ void hw_wir_make_varying(analysis *n, uint32_t reg)
     enqueue_users(n, reg);
 }
 
-void hw_wir_spread_shapes(analysis *n)
+static void spread(analysis *n)
 {
     while (n->queue_len) {
         const hw_wir_insn *i = n->insns[dequeue(n)];
@@ -540,6 +540,29 @@ void hw_wir_spread_shapes(analysis *n)
             if (i->dst[d].kind == HW_V_REG)
                 define(n, i->dst[d].reg, result_shape(&r, d));
     }
+}
+
+/* A register whose definitions all need its own value from before, which nobody gave (a flag that
+ * only some lanes set, in a loop): it begins as the same nothing in all lanes. */
+static bool settle(analysis *n)
+{
+    const hw_wir_analysis *o = n->out;
+    bool found = false;
+    for (uint32_t k = 0; k < o->nlive; k++) {
+        uint32_t reg = o->live_reg[k];
+        if (n->shaped[reg] || !hw_bit(o->live_in_set[0], k))
+            continue;
+        define(n, reg, uniform);
+        found = true;
+    }
+    return found;
+}
+
+void hw_wir_spread_shapes(analysis *n)
+{
+    do
+        spread(n);
+    while (settle(n));
 }
 
 /* Registers without a definition hold the same nothing in all lanes; parameters anything. */

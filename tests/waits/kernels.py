@@ -160,6 +160,43 @@ B:
     st.global.u32 [%d1], %r9; ret;"""
 
 
+def meetings():
+    # Lane 0 waits for a flag that lane 1 sets; shuffles and votes wait for it.
+    wait = """
+    ld.param.u64 %d3, [out];
+    setp.ne.u32 %p2, %r1, 0;
+    @%p2 bra OTHERS;
+WAIT:
+    ld.volatile.global.u32 %r5, [%d3+128]; setp.eq.u32 %p3, %r5, 0; @%p3 bra WAIT;
+    bra JOIN;
+OTHERS:
+    setp.ne.u32 %p4, %r1, 1; @%p4 bra JOIN;
+    st.volatile.global.u32 [%d3+128], 1;
+JOIN:
+    add.u32 %r6, %r1, 100; setp.ge.u32 %p5, %r1, 0;
+"""
+    for name, code, value in [("shuffle", "shfl.sync.idx.b32 %r7|%p6, %r6, 0, 31, -1;", 100),
+                              ("ballot", "vote.sync.ballot.b32 %r7, %p5, -1;", 2 ** 32 - 1),
+                              ("match", "match.any.sync.b32 %r7, 3, -1;", 2 ** 32 - 1),
+                              ("vote", "setp.eq.u32 %p5, %r1, 0; vote.sync.any.pred %p6, %p5, -1; "
+                               "selp.u32 %r7, 1, 0, %p6;", 1)]:
+        gives(f"a {name} waits for a lane that spins", f"{wait} {code} st.global.u32 [%d1], %r7; ret;",
+              [value] * 32 + [1])
+
+
+def undefined():
+    # A register that each lane sets in a turn of its own, and that nothing set before.
+    gives("set by one lane at a time", """
+    mov.u32 %r10, 0;
+LOOP:
+    setp.eq.u32 %p2, %r10, %r1;
+    selp.b32 %r20, %r10, %r20, %p2;
+    add.u32 %r10, %r10, 1;
+    setp.lt.u32 %p3, %r10, 32; @%p3 bra LOOP;
+    mul.lo.u32 %r21, %r20, 3;
+    st.global.u32 [%d1], %r21; ret;""", [3 * l for l in range(32)])
+
+
 def layout():
     want = [9 if l & 1 else (1 if l * l + 5 > 40 else 2) * 100000 + (l * l + 5) * 11 + l * l for l in range(32)]
     for n, values in ((7, want), (200, [0] * 32)):
@@ -222,6 +259,8 @@ def traps():
 
 barriers()
 warp_barriers()
+meetings()
+undefined()
 layout()
 calls()
 traps()

@@ -273,6 +273,22 @@ static void what_shapes_cannot_say_is_not_said(void **state)
     hw_arena_free(x.arena);
 }
 
+/* Nothing gives %a and %b a value before the loop; then each lane has its own. */
+static void what_lanes_set_in_turn_varies(void **state)
+{
+    (void)state;
+    fixture x = analyse(REGS "e:\n %i = sreg.i32 tid_x\n %n = mov.i32 0\n br l\n"
+                             "l:\n %p = icmp.i32.eq %i, %n\n %a = select.i32 %p, %n, %a\n"
+                             " %b = add.i32 %b, 1\n %n = add.i32 %n, 1\n"
+                             " %q = icmp.i32.lt_s %n, 32\n cbr %q, l, out\n"
+                             "out:\n %c = mul.i32 %a, 3\n store.i32.global [%w], %c\n"
+                             " store.i32.global [%w], %b\n ret\n",
+                        linear);
+    expect_kinds(&x, "a c", HW_SHAPE_VARYING);
+    expect_kinds(&x, "b n", HW_SHAPE_UNIFORM);
+    hw_arena_free(x.arena);
+}
+
 /* Only one lane has tid == 5: its loop parts nobody. With an index that moves on, another lane may
  * come while the first still waits. */
 static void what_one_lane_runs_does_not_diverge(void **state)
@@ -512,6 +528,7 @@ int main(void)
         cmocka_unit_test(strided_addresses_have_a_run_time_scale),
         cmocka_unit_test(small_grids_need_no_wrap_guard),
         cmocka_unit_test(what_shapes_cannot_say_is_not_said),
+        cmocka_unit_test(what_lanes_set_in_turn_varies),
         cmocka_unit_test(what_one_lane_runs_does_not_diverge),
         cmocka_unit_test(uniform_addresses_load_uniform_values),
         cmocka_unit_test(sides_of_a_branch_blend_what_the_join_needs),
