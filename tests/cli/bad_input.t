@@ -117,11 +117,11 @@ halfwarp: cannot read 'missing': No such file or directory
 $ halfwarp banks --bank-width 8
 halfwarp: --bank-width: the banks of h100 are 4 bytes wide
 [2]
-$ sed 's/"warp_size": 32/"warp_size": 33333/' $SOURCE/devices/h100.json > mine.json; halfwarp occupancy --device mine.json
+$ sed 's/"warp_size": 32/"warp_size": 33333/' "$SOURCE"/devices/h100.json > mine.json; halfwarp occupancy --device mine.json
 halfwarp: mine.json:9:5: error: key 'compute.warp_size' is 33333; allowed: 32 to 64 lanes
 ...
 [2]
-$ sed 's/"sm_count"/"sm_cuont"/' $SOURCE/devices/h100.json > mine.json; halfwarp devices mine.json
+$ sed 's/"sm_count"/"sm_cuont"/' "$SOURCE"/devices/h100.json > mine.json; halfwarp devices mine.json
 halfwarp: mine.json:10:5: error: unknown key 'compute.sm_cuont'; did you mean 'sm_count'?
 ...
 mine.json:8:3: error: missing key 'compute.sm_count' (multiprocessors (compute units) of the device)
@@ -136,7 +136,7 @@ halfwarp: error: unknown device 'v1000'; did you mean 'v100'? (see 'halfwarp dev
 $ halfwarp run --device xbox-one ./app
 halfwarp: xbox-one is not a device that runs CUDA programs
 [2]
-$ cp $SOURCE/devices/v100.json mine.json; halfwarp env --device h100:2,mine.json:3 | grep DEVICE
+$ cp "$SOURCE"/devices/v100.json mine.json; halfwarp env --device h100:2,mine.json:3 | grep DEVICE
 export HALFWARP_DEVICE='h100:2,/.../mine.json:3'...
 $ halfwarp env --bounds exact | grep BOUNDS
 export HALFWARP_BOUNDS='exact'...

@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as dir:
     check("version", "release 13.0" in run(ASSEMBLER, "--version").stdout)
     show = ["sh", "-c", "echo $TRITON_PTXAS_PATH; echo $TRITON_PTXAS_BLACKWELL_PATH"]
     r = run(HALFWARP, "run", *show)
-    check("named to programs", [os.path.realpath(p) for p in r.stdout.split()] == [os.path.realpath(ASSEMBLER)] * 2, r.stdout + r.stderr)
+    check("named to programs", [os.path.realpath(p) for p in r.stdout.splitlines()] == [os.path.realpath(ASSEMBLER)] * 2, r.stdout + r.stderr)
     r = run(HALFWARP, "run", *show, TRITON_PTXAS_PATH="/mine")
     check("what is set stays", r.stdout.splitlines()[0] == "/mine", r.stdout + r.stderr)
 print(f"{passed} passed, {failed} failed")
