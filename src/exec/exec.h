@@ -83,7 +83,7 @@ struct hw_block {
     bool prepared;          /* frames fit the run */
     bool met;               /* each warp has had a turn */
     uint32_t nwarps;
-    uint32_t starved; /* how often in a row it was seen to wait for nobody */
+    uint32_t starved;                 /* how often in a row it was seen to wait for nobody */
     uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
     hw_barrier bar[HW_BARRIERS_ALL];
     /* Lanes of warps in bar[].parted; zero otherwise. */
@@ -242,7 +242,8 @@ void hw_cluster_arrive(hw_frame *f, uint32_t lanes);
 void hw_cluster_wait(hw_block *b, uint32_t w);
 void hw_cluster_park(hw_frame *f, uint32_t lanes);
 bool hw_cluster_may_go_on(hw_block *b);
-bool hw_cluster_starves(hw_block *b); /* all its warps wait at barriers and mbarriers that none of them will complete */
+bool hw_cluster_starves(
+    hw_block *b); /* all its warps wait at barriers and mbarriers that none of them will complete */
 uint32_t hw_cluster_waiting(const hw_block *b); /* warps of b */
 /* Blocks of b's cluster that have not ended, from rank *from on, which becomes the next; NULL: no more. */
 hw_block *hw_cluster_next_live(hw_block *b, uint32_t *from);
@@ -266,7 +267,8 @@ void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes);
 bool hw_mbarrier_pending(const hw_frame *f);
 /* Do all lanes of the warp that are not at a barrier wait at one mbarrier of the cluster's shared memory? */
 bool hw_mbarrier_starves(const hw_frame *f);
-int hw_mbarrier_say(const hw_frame *f, char *text, size_t size); /* which it is, and what it lacks */
+int hw_mbarrier_say(const hw_frame *f, char *text,
+                    size_t size); /* which it is, and what it lacks */
 /* async.c */
 hw_helper_fn hw_h_bulk;
 /* tensor.c */
