@@ -25,11 +25,13 @@ static hw_cluster *take_spare(hw_exec *x, uint32_t n)
     return c;
 }
 
+/* The windows start where shared memory does, somewhere in a slot: what follows up to the end of the last is nobody else's. */
 static hw_status reserve(hw_exec *x, hw_cluster *c)
 {
     HW_TRY(hw_slots_ready(x));
-    HW_TRY(hw_mem_alloc(x->mem, c->nblocks * WINDOW, 0, HW_MEM_INTERNAL, 0, &c->memory));
-    HW_TRY(hw_mem_close(x->mem, c->memory, c->nblocks * WINDOW, true));
+    uint64_t bytes = c->nblocks * WINDOW + x->slot_bytes;
+    HW_TRY(hw_mem_alloc(x->mem, bytes, 0, HW_MEM_INTERNAL, 0, &c->memory));
+    HW_TRY(hw_mem_close(x->mem, c->memory, bytes, true));
     for (uint32_t i = 0; i < c->nblocks; i++)
         HW_TRY(hw_mem_close(x->mem, c->memory + i * WINDOW, x->slot_bytes, false));
     return HW_OK;

@@ -19,6 +19,15 @@ __global__ void root(int *p)
         leaf<<<2, 32, 0, cudaStreamTailLaunch>>>(p);
 }
 
+// Parameter buffers are global memory, and begin right behind the shared memory of the clusters here.
+__global__ void __cluster_dims__(4, 1, 1) clustered(int *p)
+{
+    long long *b = (long long *)cudaGetParameterBuffer(8, 8);
+    *b = 1;
+    if (__isShared(b) || !__isGlobal(b))
+        atomicAdd(p, 1);
+}
+
 int main()
 {
     int *p, n = 0;
@@ -26,5 +35,8 @@ int main()
     if (cudaMalloc(&p, sizeof n) || cudaMemset(p, 0, sizeof n) || cudaStreamCreate(&s))
         return 1;
     root<<<2, 32, 0, s>>>(p);
-    return cudaStreamSynchronize(s) || cudaMemcpy(&n, p, sizeof n, cudaMemcpyDefault) || n != 8 * 64;
+    if (cudaStreamSynchronize(s)) // launches from kernels are numbered as they begin
+        return 1;
+    clustered<<<8, 1>>>(p);
+    return cudaDeviceSynchronize() || cudaMemcpy(&n, p, sizeof n, cudaMemcpyDefault) || n != 8 * 64;
 }
