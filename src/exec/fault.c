@@ -223,9 +223,11 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
     }
     uint64_t shared = (uint64_t)(uintptr_t)f->shared, local = (uint64_t)(uintptr_t)f->local;
     uint64_t local_bytes = r->local_stride * HW_WARP_LANES;
-    /* A negative offset may also have become a large one: shared addresses have 32 bits. */
-    const uint64_t below = UINT64_C(1) << 31, above = UINT64_C(1) << 32;
-    if (addr - shared + below < below + above && addr - r->x->slots_base < 2 * above)
+    /* A negative offset may also have become a large one: shared addresses have 32 bits. A kernel
+     * without shared memory does not go far into it: that is some other address. */
+    const uint64_t below = r->shared_bytes ? UINT64_C(1) << 31 : 0;
+    const uint64_t above = r->shared_bytes ? UINT64_C(1) << 32 : UINT64_C(1) << 20;
+    if (addr - shared + below < below + above && addr - r->x->slots_base < UINT64_C(1) << 33)
         add(t, " (offset %lld of %u bytes of shared memory)",
             (long long)(int32_t)(uint32_t)(addr - shared), r->shared_bytes);
     else if (local && addr - local < local_bytes + 65536)
@@ -236,7 +238,7 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
     return true;
 }
 
-static void add_near(text *t, uint64_t addr)
+static void add_near(text *t, const hw_exec *x, uint64_t addr)
 {
     /* An overrun is noticed where the device's page ends, which is where the next gap begins. */
     const uint64_t near = UINT64_C(4) << 20, just_before = 32768;
@@ -244,7 +246,9 @@ static void add_near(text *t, uint64_t addr)
     hw_mem_near(addr, &below, &above);
     uint64_t past = below.size ? addr - (below.base + below.size) : UINT64_MAX;
     uint64_t before = above.size ? above.base - addr : UINT64_MAX;
-    if (below.size && addr - below.base < below.size)
+    if (below.size && below.base == x->slots_base) /* a window for addresses, nobody's memory */
+        add(t, " (in no allocation)");
+    else if (below.size && addr - below.base < below.size)
         add(t, " (inside a %llu-byte %s at 0x%llx)", (ull)below.size, kind_words(below.kind),
             (ull)below.base);
     else if (hw_mem_find_freed(addr, &freed))
@@ -306,7 +310,7 @@ static void describe(hw_fault *out, const hw_run *r, const hw_raised *e, const h
     if (e->has_address) {
         add(&t, ": address 0x%llx", (ull)e->address);
         if (!add_window(&t, r, f, e->address))
-            add_near(&t, e->address);
+            add_near(&t, r->x, e->address);
     }
     add(&t, "; kernel %s", out->kernel);
     add_place(&t, &out->loc);

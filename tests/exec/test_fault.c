@@ -106,6 +106,31 @@ static uint32_t k_shared(hw_frame *f)
     return HW_WARP_DONE;
 }
 
+/* params: distance from the block's shared memory */
+static uint32_t k_far(hw_frame *f)
+{
+    *(volatile uint8_t *)((uint8_t *)f->shared + param(f, 0)) = 1;
+    return HW_WARP_DONE;
+}
+
+/* A kernel without shared memory that goes astray has not asked for it. */
+static void far_addresses_are_not_shared_memory(void **state)
+{
+    (void)state;
+    rig *r = rig_new(2, NULL);
+    rig_shape s = { .grid = { 3 }, .block = { 32 } };
+    assert_int_equal(RUN(r, k_far, s, UINT64_C(1) << 30), HW_F_ILLEGAL_ADDRESS);
+    assert_null(strstr(r->fault.text, "shared memory"));
+    assert_non_null(strstr(r->fault.text, "in no allocation"));
+    assert_int_equal(RUN(r, k_far, s, 4096), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(strstr(r->fault.text, "offset 4096 of 0 bytes of shared memory"));
+    s.shared = 1000;
+    assert_int_equal(RUN(r, k_far, s, UINT64_C(1) << 30), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(strstr(r->fault.text, "offset 1073741824 of 1000 bytes of shared memory"));
+    still_works(r);
+    rig_free(r);
+}
+
 static void shared_memory_has_guards(void **state)
 {
     (void)state;
@@ -358,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_access_past_an_allocation_is_told),
         cmocka_unit_test(addresses_outside_the_range_are_judged),
+        cmocka_unit_test(far_addresses_are_not_shared_memory),
         cmocka_unit_test(shared_memory_has_guards),
         cmocka_unit_test(a_fault_before_a_barrier_ends_the_launch),
         cmocka_unit_test(a_fault_stops_spinning_blocks),
