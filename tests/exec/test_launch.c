@@ -202,6 +202,29 @@ static void the_first_warp_does_not_overtake_readers(void **state)
     rig_free(r);
 }
 
+/* In which order the warps come: a count, then their numbers. params: out */
+static uint32_t k_order(hw_frame *f)
+{
+    uint32_t *out = words(param(f, 0));
+    out[++out[0]] = f->warp;
+    return f->resume < 2 ? wait_at(f, f->resume + 1, 0, 0) : HW_WARP_DONE;
+}
+
+/* Upwards, as memory is gone through, the first warp last once all have met. */
+static void warps_come_upwards(void **state)
+{
+    (void)state;
+    rig *r = rig_new(1, NULL);
+    uint64_t out = rig_alloc(r, 64 * 4);
+    memset(words(out), 0, 64 * 4);
+    rig_shape s = { .grid = { 1 }, .block = { 256 }, .suspends = true };
+    assert_int_equal(RUN(r, k_order, s, out), HW_OK);
+    assert_int_equal(words(out)[0], 24);
+    for (uint32_t i = 0; i < 24; i++)
+        assert_int_equal(words(out)[i + 1], i < 8 ? i : (i + 1) % 8);
+    rig_free(r);
+}
+
 /* Reductions of every kind over warps. params: out[3] */
 static uint32_t k_reduce(hw_frame *f)
 {
@@ -576,6 +599,7 @@ int main(void)
         cmocka_unit_test(frames_say_what_the_launch_is),
         cmocka_unit_test(barriers_separate_phases),
         cmocka_unit_test(the_first_warp_does_not_overtake_readers),
+        cmocka_unit_test(warps_come_upwards),
         cmocka_unit_test(barriers_reduce),
         cmocka_unit_test(counted_barriers_join_producers_and_consumers),
         cmocka_unit_test(ended_warps_do_not_hold_a_barrier),
