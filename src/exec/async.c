@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bulk copies and reductions (PTX ISA 9.7.9.25): complete when the helper returns, and told to the mbarrier. */
-#include "exec.h"
+#include "mbarrier.h"
 
 enum { BULK_ALIGN = 16 };
 

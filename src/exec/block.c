@@ -2,6 +2,7 @@
  * A block carried out: its warps in turn, barriers between them, until all have ended or all that
  * could run say that they wait for somebody else. */
 #include "count.h"
+#include "mbarrier.h"
 
 static uint32_t warps_in(uint64_t mask)
 {

@@ -4,7 +4,7 @@
  * One worker carries out all blocks of a cluster, in turn, so their shared memory needs no locks either. It lies in
  * one piece, a window of 16 MiB a block. A block without a cluster is one alone.
  */
-#include "exec.h"
+#include "mbarrier.h"
 
 #include <stdlib.h>
 

@@ -242,8 +242,8 @@ void hw_cluster_arrive(hw_frame *f, uint32_t lanes);
 void hw_cluster_wait(hw_block *b, uint32_t w);
 void hw_cluster_park(hw_frame *f, uint32_t lanes);
 bool hw_cluster_may_go_on(hw_block *b);
-bool hw_cluster_starves(
-    hw_block *b); /* all its warps wait at barriers and mbarriers that none of them will complete */
+/* Do all its warps wait at barriers and mbarriers that none of them will complete? */
+bool hw_cluster_starves(hw_block *b);
 uint32_t hw_cluster_waiting(const hw_block *b); /* warps of b */
 /* Blocks of b's cluster that have not ended, from rank *from on, which becomes the next; NULL: no more. */
 hw_block *hw_cluster_next_live(hw_block *b, uint32_t *from);
@@ -261,14 +261,6 @@ hw_helper_fn hw_h_device_call;
 hw_helper_fn hw_h_tex, hw_h_surf;
 /* mbarrier.c */
 hw_helper_fn hw_h_mbarrier, hw_h_mbarrier_wait;
-/* The generic address of an mbarrier: bytes of a copy have arrived. */
-void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes);
-/* Would the warp that waits (frame.awaited) still wait? */
-bool hw_mbarrier_pending(const hw_frame *f);
-/* Do all lanes of the warp that are not at a barrier wait at one mbarrier of the cluster's shared memory? */
-bool hw_mbarrier_starves(const hw_frame *f);
-int hw_mbarrier_say(const hw_frame *f, char *text,
-                    size_t size); /* which it is, and what it lacks */
 /* async.c */
 hw_helper_fn hw_h_bulk;
 /* tensor.c */

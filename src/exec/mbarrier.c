@@ -6,7 +6,7 @@
  * is always 0, the phase. A state is the whole word before an arrival. Blocks of a cluster share a worker, so nobody else
  * looks while a word changes.
  */
-#include "exec.h"
+#include "mbarrier.h"
 
 #include <stdio.h>
 

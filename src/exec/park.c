@@ -5,7 +5,7 @@
  * On devices whose lanes make progress independently a thread at a barrier first waits for those of
  * its warp that have not ended, then the warp counts as arrived (PTX ISA, "bar, barrier"). Threads
  * of one warp may come by different ways; a warp split over two barriers arrives at neither. */
-#include "exec.h"
+#include "mbarrier.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bulk copies of boxes of tensors, and fields of tensor maps replaced (PTX ISA 9.7.9.27, 9.7.9.28). */
-#include "exec.h"
+#include "mbarrier.h"
 
 enum { PIECE = 16, BOX_ALIGN = 128, MAP_ALIGN = 64, GATHERED = 4, FIRST_COORDINATE = 4 };
 
