@@ -42,7 +42,7 @@ rig *rig_new_generated(const char *device, unsigned workers, const hw_exec_optio
 {
     hw_exec_options o = more ? *more : (hw_exec_options){ 0 };
     if (!o.timeout_ms)
-        o.timeout_ms = 20000; /* a failure is to be told, not waited for */
+        o.timeout_ms = 120000; /* a failure is to be told, not waited for */
     return make(device, hw_jit_new(NULL), workers, &o);
 }
 
