@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 typedef struct gmma_layout {
-    unsigned bits;        // of an element
-    int mode;             // the descriptor's: 0 none, 1 128B, 2 64B, 3 32B
-    int mn_major;         // else K-major
+    unsigned bits;          // of an element
+    int mode;               // the descriptor's: 0 none, 1 128B, 2 64B, 3 32B
+    int mn_major;           // else K-major
     size_t leading, stride; // LBO, SBO in bytes
 } gmma_layout;
 
@@ -20,7 +20,8 @@ static inline unsigned gmma_width(const gmma_layout *g) // of a swizzle atom, in
 // Byte offset of the element in row (of A; of B: column) mn and of number k.
 static inline size_t gmma_place(const gmma_layout *g, unsigned mn, unsigned k)
 {
-    size_t T = 128 / g->bits, W = gmma_width(g), LBO = g->leading * 8 / g->bits, SBO = g->stride * 8 / g->bits, at;
+    size_t T = 128 / g->bits, W = gmma_width(g), LBO = g->leading * 8 / g->bits,
+           SBO = g->stride * 8 / g->bits, at;
     if (!g->mn_major) // ((8,m),(T,2k)):((W T,SBO),(1,LBO or T))
         at = mn % 8 * (W * T) + mn / 8 * SBO + k % T + k / T * (g->mode ? T : LBO);
     else if (g->mode) // ((T,W,m),(8,k)):((1,T,LBO),(W T,SBO))
@@ -35,5 +36,6 @@ static inline size_t gmma_place(const gmma_layout *g, unsigned mn, unsigned k)
 
 static inline uint64_t gmma_descriptor(const gmma_layout *g, uint32_t start)
 {
-    return (start & 0x3ffff) >> 4 | (uint64_t)(g->leading >> 4) << 16 | (uint64_t)(g->stride >> 4) << 32 | (uint64_t)g->mode << 62;
+    return (start & 0x3ffff) >> 4 | (uint64_t)(g->leading >> 4) << 16 |
+           (uint64_t)(g->stride >> 4) << 32 | (uint64_t)g->mode << 62;
 }

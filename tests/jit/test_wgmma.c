@@ -182,49 +182,64 @@ static void expect(const hw_wgmma *x, bool adds, unsigned k)
             }
 }
 
-static void run(hw_wgmma x, int mode_a, int mode_b, bool adds, double base)
+static void fill_numbers(const hw_wgmma *x, unsigned k, double base)
 {
-    unsigned k = 256 / bits_of(x.a), per = x.d == HW_MMA_F16 ? 2 : 1;
-    gmma_layout ga = layout(x.a, mode_a, x.flags & HW_WGMMA_MN_A, M);
-    gmma_layout gb = layout(x.b, mode_b, x.flags & HW_WGMMA_MN_B, x.n);
+    for (unsigned i = 0; i < k; i++) {
+        for (unsigned j = 0; j < M; j++)
+            a[j][i] = number(x->a);
+        for (unsigned j = 0; j < x->n; j++)
+            b[i][j] = number(x->b);
+    }
     for (unsigned i = 0; i < M; i++)
-        for (unsigned j = 0; j < k; j++)
-            a[i][j] = number(x.a);
-    for (unsigned i = 0; i < k; i++)
-        for (unsigned j = 0; j < x.n; j++)
-            b[i][j] = number(x.b);
-    for (unsigned i = 0; i < M; i++)
-        for (unsigned j = 0; j < x.n; j++)
+        for (unsigned j = 0; j < x->n; j++)
             d[i][j] = base + next(9);
-    fill_shared(&ga, x.a, true, M, k);
-    fill_shared(&gb, x.b, false, x.n, k);
-    fill_a_registers(x.a, k);
+}
+
+static void fill_d_registers(const hw_wgmma *x)
+{
+    unsigned per = x->d == HW_MMA_F16 ? 2 : 1;
     memset(dregs, 0, sizeof dregs);
     for (unsigned w = 0; w < WARPS; w++)
         for (unsigned l = 0; l < LANES; l++)
-            for (unsigned e = 0; e < x.n / 2; e++)
-                dregs[w][e / per][l] |= encode(x.d, d[d_row(w, l, e)][d_col(l, e)])
+            for (unsigned e = 0; e < x->n / 2; e++)
+                dregs[w][e / per][l] |= encode(x->d, d[d_row(w, l, e)][d_col(l, e)])
                                         << (e % per * 16);
+}
+
+static void call(const hw_wgmma *x, unsigned w, bool adds, uint64_t desc_a, uint64_t desc_b)
+{
     uint8_t add[LANES];
     uint64_t da[LANES], db[LANES], aux;
     memset(add, adds, sizeof add);
     for (unsigned l = 0; l < LANES; l++) {
-        da[l] = gmma_descriptor(&ga, 0);
-        db[l] = gmma_descriptor(&gb, SHARED);
+        da[l] = desc_a;
+        db[l] = desc_b;
     }
-    memcpy(&aux, &x, sizeof aux);
-    for (unsigned w = 0; w < WARPS; w++) {
-        const void *src[6 + D_MOST] = { add, db, da };
-        void *dst[D_MOST];
-        uint32_t n = 3, nd = x.n / 2 / per;
-        for (unsigned r = 0; x.flags & HW_WGMMA_A_REGISTERS && r < 4; r++)
-            src[2 + r] = aregs[w][r], n = 6;
-        for (unsigned r = 0; r < nd; r++)
-            src[n + r] = dst[r] = dregs[w][r];
-        hw_frame f = { .shared = shared, .warp = 4 + w, .nwarps = 8 };
-        hw_lane_arrays io = { .src = src, .dst = dst, .nsrc = n + nd, .ndst = nd };
-        hw_jit_helpers[HW_H_WGMMA](&f, UINT32_MAX, &io, aux);
-    }
+    const void *src[6 + D_MOST] = { add, db, da };
+    void *dst[D_MOST];
+    uint32_t n = 3, nd = x->n / (x->d == HW_MMA_F16 ? 4u : 2u);
+    for (unsigned r = 0; x->flags & HW_WGMMA_A_REGISTERS && r < 4; r++)
+        src[2 + r] = aregs[w][r], n = 6;
+    for (unsigned r = 0; r < nd; r++)
+        src[n + r] = dst[r] = dregs[w][r];
+    hw_frame f = { .shared = shared, .warp = 4 + w, .nwarps = 8 };
+    hw_lane_arrays io = { .src = src, .dst = dst, .nsrc = n + nd, .ndst = nd };
+    memcpy(&aux, x, sizeof aux);
+    hw_jit_helpers[HW_H_WGMMA](&f, UINT32_MAX, &io, aux);
+}
+
+static void run(hw_wgmma x, int mode_a, int mode_b, bool adds, double base)
+{
+    unsigned k = 256 / bits_of(x.a);
+    gmma_layout ga = layout(x.a, mode_a, x.flags & HW_WGMMA_MN_A, M);
+    gmma_layout gb = layout(x.b, mode_b, x.flags & HW_WGMMA_MN_B, x.n);
+    fill_numbers(&x, k, base);
+    fill_shared(&ga, x.a, true, M, k);
+    fill_shared(&gb, x.b, false, x.n, k);
+    fill_a_registers(x.a, k);
+    fill_d_registers(&x);
+    for (unsigned w = 0; w < WARPS; w++)
+        call(&x, w, adds, gmma_descriptor(&ga, 0), gmma_descriptor(&gb, SHARED));
     expect(&x, adds, k);
 }
 
