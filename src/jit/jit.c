@@ -93,16 +93,25 @@ static bool find_library(char *out, size_t n, struct stat *st)
     return false;
 }
 
+static uint64_t with_file(const struct stat *st, uint64_t h)
+{
+    int64_t id[] = { st->st_size, st->st_mtim.tv_sec, st->st_mtim.tv_nsec };
+    return hw_hash64(id, sizeof id, h);
+}
+
+/* What made the code: this library, where PTX becomes warp IR, and the code generator. */
 static uint64_t build_id(const char *cpu)
 {
     char path[4096];
     struct stat st = { 0 };
+    Dl_info info;
     uint64_t h = hw_hash64(HW_VERSION " " HW_LLVM_VERSION, sizeof HW_VERSION " " HW_LLVM_VERSION,
                            processor_id());
-    if (find_library(path, sizeof path, &st)) {
-        int64_t id[] = { st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec };
-        h = hw_hash64(id, sizeof id, h);
-    }
+    if (dladdr((void *)(uintptr_t)build_id, &info) && info.dli_fname &&
+        stat(info.dli_fname, &st) == 0)
+        h = with_file(&st, h);
+    if (find_library(path, sizeof path, &st))
+        h = with_file(&st, h);
     return cpu ? hw_hash64(cpu, strlen(cpu), h) : h;
 }
 
