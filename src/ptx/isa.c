@@ -143,9 +143,9 @@ static ptx_type_set types_of(hw_str word)
     const char *members = members_of(type_sets, HW_COUNTOF(type_sets), word);
     ptx_type_set set = 0;
     if (!members)
-        return UINT32_C(1) << by_type[type_slot(word)];
+        return UINT64_C(1) << by_type[type_slot(word)];
     for (hw_str w; next_word(&members, &w);)
-        set |= UINT32_C(1) << by_type[type_slot(w)];
+        set |= UINT64_C(1) << by_type[type_slot(w)];
     return set;
 }
 

@@ -59,7 +59,8 @@ typedef struct ptx_type_info {
     uint8_t bits, wir;
 } ptx_type_info;
 extern const ptx_type_info ptx_types[PTX_TYPE_COUNT];
-typedef uint32_t ptx_type_set; /* bit ptx_type */
+typedef uint64_t ptx_type_set; /* bit ptx_type */
+_Static_assert(PTX_TYPE_COUNT <= 64, "a set of types is one word");
 
 typedef enum ptx_unit_kind {
 #define PTX_UNIT(name, text) PTX_UNIT_##name,
