@@ -247,7 +247,8 @@ static void processes_end_while_compiling(void **state)
         assert_int_equal(status, 0);
         if (getenv("HW_TEST_VERBOSE"))
             print_message("the end took %.1f ms\n", 1e3 * (seconds() - *ends));
-        assert_true(seconds() - *ends < 5); /* some milliseconds, on a machine with time */
+        /* some milliseconds on a machine with time; the process is not to hang, which the alarm is for */
+        assert_true(seconds() - *ends < 45);
     }
     munmap(ends, sizeof *ends);
 }

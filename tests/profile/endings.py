@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 HALFWARP = sys.argv[1]
-LONG, SOME = '400000000', '50000000'
+LONG, SOME = '400000000', '200000000'
 bad = 0
 
 
