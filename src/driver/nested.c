@@ -16,8 +16,8 @@
 
 enum { DEEPEST = 24, CHUNK_BYTES = 1 << 20, ALIGN = 64 };
 /* cudaError_t, where it is not the driver's number. */
-enum { INVALID_CONFIGURATION = 9, INVALID_FUNCTION = 98, TOO_DEEP = 65 };
-enum { STREAM_TAIL = 3, FIRST_HANDLE = 0x100 };
+enum { INVALID_CONFIGURATION = 9, INVALID_FUNCTION = 98, TOO_DEEP = 65, INVALID_HANDLE = 400 };
+enum { STREAM_TAIL = 3, STREAM_FIRE = 4, FIRST_HANDLE = 0x100 };
 
 typedef struct work {
     uint64_t block, order;
@@ -54,7 +54,8 @@ typedef struct nest {
     chunk *chunks;
     error *errors;
     size_t nerrors, errors_cap;
-    uint64_t handles;
+    uint8_t *handles; /* kinds of those given out, from FIRST_HANDLE on; 0: destroyed */
+    size_t nhandles;
 } nest;
 
 /* In front of each parameter buffer. */
@@ -275,8 +276,6 @@ static uint32_t rows(nest *n, const hw_device_call *c, work w)
     return fits ? add(n, c, &w) : fail(n, c, CUDA_ERROR_INVALID_VALUE);
 }
 
-/* ---- the calls ---- */
-
 static uint32_t put(uint64_t to, uint64_t value, size_t size)
 {
     if (!to)
@@ -284,6 +283,64 @@ static uint32_t put(uint64_t to, uint64_t value, size_t size)
     memcpy((void *)(uintptr_t)to, &value, size);
     return 0;
 }
+
+/* ---- streams and events: names, since their order is kept anyway ---- */
+
+enum { STREAM = 1, EVENT };
+
+static bool is_handle(const nest *n, uint64_t h, uint8_t kind)
+{
+    return h >= FIRST_HANDLE && h - FIRST_HANDLE < n->nhandles &&
+           n->handles[h - FIRST_HANDLE] == kind;
+}
+
+/* The last of the streams that need not be made is fire-and-forget. */
+static bool is_stream(const nest *n, uint64_t h)
+{
+    return h <= STREAM_FIRE || is_handle(n, h, STREAM);
+}
+
+/* The stream and event that a call names exist. Operands are counted from 1; 0: none. */
+static bool names_exist(const nest *n, const hw_device_call *c)
+{
+    static const struct {
+        uint8_t stream, event;
+    } operands[HW_DC_COUNT] = {
+        [HW_DC_LAUNCH] = { 6, 0 },
+        [HW_DC_LAUNCH_V2] = { 2, 0 },
+        [HW_DC_STREAM_WAIT] = { 1, 2 },
+        [HW_DC_EVENT_RECORD] = { 2, 1 },
+        [HW_DC_EVENT_RECORD_FLAGS] = { 2, 1 },
+        [HW_DC_EVENT_END] = { 0, 1 },
+        [HW_DC_COPY] = { 5, 0 },
+        [HW_DC_COPY_2D] = { 8, 0 },
+        [HW_DC_SET] = { 4, 0 },
+        [HW_DC_SET_2D] = { 6, 0 },
+    };
+    uint8_t stream = operands[c->function].stream, event = operands[c->function].event;
+    if (c->function == HW_DC_STREAM_END && !is_handle(n, c->args[0], STREAM))
+        return false;
+    return (!stream || is_stream(n, c->args[stream - 1])) &&
+           (!event || is_handle(n, c->args[event - 1], EVENT));
+}
+
+static uint32_t give_handle(nest *n, uint64_t to, uint8_t kind)
+{
+    uint8_t *more = realloc(n->handles, n->nhandles + 1);
+    if (!more)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    n->handles = more;
+    n->handles[n->nhandles++] = kind;
+    return put(to, FIRST_HANDLE + n->nhandles - 1, 8);
+}
+
+static uint32_t end_handle(nest *n, uint64_t h)
+{
+    n->handles[h - FIRST_HANDLE] = 0;
+    return 0;
+}
+
+/* ---- the calls ---- */
 
 static uint32_t attribute(const hw_device_call *c)
 {
@@ -317,8 +374,12 @@ static uint64_t ask(nest *n, const hw_device_call *c)
     case HW_DC_ERROR_NAME:
         return give_text(n, (uint32_t)c->args[0], true);
     case HW_DC_STREAM_NEW:
+        return give_handle(n, c->args[0], STREAM);
     case HW_DC_EVENT_NEW:
-        return put(c->args[0], FIRST_HANDLE + n->handles++, 8);
+        return give_handle(n, c->args[0], EVENT);
+    case HW_DC_STREAM_END:
+    case HW_DC_EVENT_END:
+        return end_handle(n, c->args[0]);
     case HW_DC_DEVICE:
         return put(c->args[0], (uint32_t)n->ctx->gpu->ordinal, 4);
     case HW_DC_DEVICE_COUNT:
@@ -329,7 +390,7 @@ static uint64_t ask(nest *n, const hw_device_call *c)
                    ? CUDA_ERROR_UNSUPPORTED_LIMIT
                    : put(c->args[0], hw_cu_limit(n->ctx, (CUlimit)(uint32_t)c->args[1]), 8);
     case HW_DC_CACHE_CONFIG:
-        return put(c->args[0], 0, 4);
+        return put(c->args[0], (uint32_t)n->ctx->cache_config, 4);
     case HW_DC_VERSION:
         return put(c->args[0], HW_CU_VERSION, 4);
     case HW_DC_ATTRIBUTE:
@@ -337,7 +398,7 @@ static uint64_t ask(nest *n, const hw_device_call *c)
     case HW_DC_OCCUPANCY:
     case HW_DC_OCCUPANCY_FLAGS:
         return occupancy(n, c);
-    default: /* events and streams: recorded, waited for, destroyed */
+    default: /* events recorded and waited for: nothing to do, since work is in order */
         return 0;
     }
 }
@@ -386,7 +447,7 @@ static uint64_t call(void *ctx, const hw_device_call *c)
 {
     nest *n = ctx;
     pthread_mutex_lock(&n->lock);
-    uint64_t r = act(n, c);
+    uint64_t r = names_exist(n, c) ? act(n, c) : fail(n, c, INVALID_HANDLE);
     pthread_mutex_unlock(&n->lock);
     return r;
 }
@@ -437,6 +498,7 @@ static void end(nest *n)
         free(k);
     }
     free(n->errors);
+    free(n->handles);
     pthread_mutex_destroy(&n->lock);
 }
 

@@ -112,6 +112,13 @@ __global__ void wrong(int *out)
     out[4] = text[4];
     out[5] = cudaMemsetAsync((void *)16, 0, 4, 0);
     cudaGetLastError();
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    out[6] = cudaStreamDestroy(s);
+    out[7] = cudaStreamDestroy(s);
+    small<<<1, 1, 0, s>>>(1);
+    out[8] = cudaGetLastError();
+    out[9] = cudaEventRecord((cudaEvent_t)s, 0);
 }
 
 __global__ void each(int *out)
@@ -140,6 +147,10 @@ static void errors()
     EXPECT(got[3], cudaErrorInvalidConfiguration);
     EXPECT(got[4], 'E');
     EXPECT(got[5], cudaErrorInvalidValue);
+    EXPECT(got[6], cudaSuccess);
+    EXPECT(got[7], cudaErrorInvalidResourceHandle);
+    EXPECT(got[8], cudaErrorInvalidResourceHandle);
+    EXPECT(got[9], cudaErrorInvalidResourceHandle);
     each<<<1, 64>>>(d);
     OK(cudaMemcpy(got, d, sizeof got, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 64; i++)
