@@ -2,6 +2,7 @@
  * Faults: signals in generated code made jumps to the worker, and the sentence that says what
  * happened where. */
 #include "exec.h"
+#include "sentence.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -181,12 +182,7 @@ _Noreturn void hw_raise_address(hw_frame *f, hw_status s, uint32_t loc, uint64_t
 
 /* ---- the sentence ---- */
 
-typedef struct text {
-    char *at, *end;
-} text;
-
-static void add(text *t, const char *fmt, ...) HW_PRINTF(2, 3);
-static void add(text *t, const char *fmt, ...)
+void hw_text_add(hw_text *t, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -211,14 +207,14 @@ static const char *kind_words(hw_mem_kind k)
 }
 
 /* Addresses that mean something to a block: its shared and local windows. */
-static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t addr)
+static bool add_window(hw_text *t, const hw_run *r, const hw_frame *f, uint64_t addr)
 {
     uint64_t half = UINT64_C(1) << (HW_WINDOW_BITS - 1);
     uint64_t rank = (addr - f->cluster_base + half) >> HW_WINDOW_BITS;
     if (r->cluster_blocks > 1 && rank < r->cluster_blocks) {
         int64_t at = (int64_t)(addr - f->cluster_base - (rank << HW_WINDOW_BITS));
-        add(t, " (offset %lld of %u bytes of shared memory of block %llu of the cluster)",
-            (long long)at, r->shared_bytes, (ull)rank);
+        hw_text_add(t, " (offset %lld of %u bytes of shared memory of block %llu of the cluster)",
+                    (long long)at, r->shared_bytes, (ull)rank);
         return true;
     }
     uint64_t shared = (uint64_t)(uintptr_t)f->shared, local = (uint64_t)(uintptr_t)f->local;
@@ -228,17 +224,17 @@ static bool add_window(text *t, const hw_run *r, const hw_frame *f, uint64_t add
     const uint64_t below = r->shared_bytes ? UINT64_C(1) << 31 : 0;
     const uint64_t above = r->shared_bytes ? UINT64_C(1) << 32 : UINT64_C(1) << 20;
     if (addr - shared + below < below + above && addr - r->x->slots_base < UINT64_C(1) << 33)
-        add(t, " (offset %lld of %u bytes of shared memory)",
-            (long long)(int32_t)(uint32_t)(addr - shared), r->shared_bytes);
+        hw_text_add(t, " (offset %lld of %u bytes of shared memory)",
+                    (long long)(int32_t)(uint32_t)(addr - shared), r->shared_bytes);
     else if (local && addr - local < local_bytes + 65536)
-        add(t, " (%llu bytes past a thread's %llu bytes of local memory)",
-            (ull)((addr - local) % r->local_stride), (ull)r->local_stride);
+        hw_text_add(t, " (%llu bytes past a thread's %llu bytes of local memory)",
+                    (ull)((addr - local) % r->local_stride), (ull)r->local_stride);
     else
         return false;
     return true;
 }
 
-static void add_near(text *t, const hw_exec *x, uint64_t addr)
+static void add_near(hw_text *t, const hw_exec *x, uint64_t addr)
 {
     /* An overrun is noticed where the device's page ends, which is where the next gap begins. */
     const uint64_t near = UINT64_C(4) << 20, just_before = 32768;
@@ -247,23 +243,23 @@ static void add_near(text *t, const hw_exec *x, uint64_t addr)
     uint64_t past = below.size ? addr - (below.base + below.size) : UINT64_MAX;
     uint64_t before = above.size ? above.base - addr : UINT64_MAX;
     if (below.size && below.base == x->slots_base) /* a window for addresses, nobody's memory */
-        add(t, " (in no allocation)");
+        hw_text_add(t, " (in no allocation)");
     else if (below.size && addr - below.base < below.size)
-        add(t, " (inside a %llu-byte %s at 0x%llx)", (ull)below.size, kind_words(below.kind),
-            (ull)below.base);
+        hw_text_add(t, " (inside a %llu-byte %s at 0x%llx)", (ull)below.size,
+                    kind_words(below.kind), (ull)below.base);
     else if (hw_mem_find_freed(addr, &freed))
-        add(t, " (byte %llu of a %llu-byte %s that has been freed)", (ull)(addr - freed.base),
-            (ull)freed.size, kind_words(freed.kind));
+        hw_text_add(t, " (byte %llu of a %llu-byte %s that has been freed)",
+                    (ull)(addr - freed.base), (ull)freed.size, kind_words(freed.kind));
     else if (past < near && (past <= before || before > just_before))
-        add(t, " (%llu bytes past the end of a %llu-byte %s at 0x%llx)", (ull)past, (ull)below.size,
-            kind_words(below.kind), (ull)below.base);
+        hw_text_add(t, " (%llu bytes past the end of a %llu-byte %s at 0x%llx)", (ull)past,
+                    (ull)below.size, kind_words(below.kind), (ull)below.base);
     else if (before < near)
-        add(t, " (%llu bytes before a %llu-byte %s at 0x%llx)", (ull)before, (ull)above.size,
-            kind_words(above.kind), (ull)above.base);
+        hw_text_add(t, " (%llu bytes before a %llu-byte %s at 0x%llx)", (ull)before,
+                    (ull)above.size, kind_words(above.kind), (ull)above.base);
     else if (addr < 65536)
-        add(t, " (a null pointer)");
+        hw_text_add(t, " (a null pointer)");
     else
-        add(t, " (in no allocation)");
+        hw_text_add(t, " (in no allocation)");
 }
 
 static void thread_at(const hw_run *r, uint32_t linear, uint32_t out[3])
@@ -291,38 +287,38 @@ static hw_wir_loc find_loc(const hw_run *r, const hw_raised *e)
     return loc && loc < c->n_locs ? c->locs[loc] : (hw_wir_loc){ 0 };
 }
 
-static void add_place(text *t, const hw_wir_loc *l)
+static void add_place(hw_text *t, const hw_wir_loc *l)
 {
     if (l->file && l->line)
-        add(t, " at %s:%u", l->file, l->line);
+        hw_text_add(t, " at %s:%u", l->file, l->line);
     else if (l->ptx_line)
-        add(t, " at line %u of its PTX", l->ptx_line);
+        hw_text_add(t, " at line %u of its PTX", l->ptx_line);
 }
 
 static void describe(hw_fault *out, const hw_run *r, const hw_raised *e, const hw_frame *f,
                      uint32_t linear, uint32_t lanes)
 {
-    text t = { out->text, out->text + sizeof out->text };
+    hw_text t = { out->text, out->text + sizeof out->text };
     if (e->text[0])
-        add(&t, "%s", e->text);
+        hw_text_add(&t, "%s", e->text);
     else
-        add(&t, "%s", hw_status_text(e->status));
+        hw_text_add(&t, "%s", hw_status_text(e->status));
     if (e->has_address) {
-        add(&t, ": address 0x%llx", (ull)e->address);
+        hw_text_add(&t, ": address 0x%llx", (ull)e->address);
         if (!add_window(&t, r, f, e->address))
             add_near(&t, r->x, e->address);
     }
-    add(&t, "; kernel %s", out->kernel);
+    hw_text_add(&t, "; kernel %s", out->kernel);
     add_place(&t, &out->loc);
-    add(&t, ", block (%u,%u,%u)", out->block[0], out->block[1], out->block[2]);
+    hw_text_add(&t, ", block (%u,%u,%u)", out->block[0], out->block[1], out->block[2]);
     if (__builtin_popcount(lanes) > 1) {
         uint32_t last[3];
         thread_at(r, linear - (uint32_t)__builtin_ctz(lanes) + 31 - (uint32_t)__builtin_clz(lanes),
                   last);
-        add(&t, ", among threads (%u,%u,%u) to (%u,%u,%u)", out->thread[0], out->thread[1],
-            out->thread[2], last[0], last[1], last[2]);
+        hw_text_add(&t, ", among threads (%u,%u,%u) to (%u,%u,%u)", out->thread[0], out->thread[1],
+                    out->thread[2], last[0], last[1], last[2]);
     } else {
-        add(&t, ", thread (%u,%u,%u)", out->thread[0], out->thread[1], out->thread[2]);
+        hw_text_add(&t, ", thread (%u,%u,%u)", out->thread[0], out->thread[1], out->thread[2]);
     }
 }
 
@@ -405,7 +401,7 @@ void hw_fault_timeout(hw_run *r)
 {
     hw_fault *f = &r->fault;
     *f = (hw_fault){ .status = HW_F_TIMEOUT, .kernel = keep_name(r->x, r->l->source->name) };
-    text t = { f->text, f->text + sizeof f->text };
-    add(&t, "%s: kernel %s did not end within %llu ms", hw_status_text(f->status), f->kernel,
-        (ull)r->x->o.timeout_ms);
+    hw_text t = { f->text, f->text + sizeof f->text };
+    hw_text_add(&t, "%s: kernel %s did not end within %llu ms", hw_status_text(f->status),
+                f->kernel, (ull)r->x->o.timeout_ms);
 }

@@ -6,6 +6,7 @@
  * its warp that have not ended, then the warp counts as arrived (PTX ISA, "bar, barrier"). Threads
  * of one warp may come by different ways; a warp split over two barriers arrives at neither. */
 #include "mbarrier.h"
+#include "sentence.h"
 
 #include <stdio.h>
 
@@ -159,22 +160,7 @@ void hw_block_clear_barriers(hw_block *b)
 
 /* ---- nobody can go on ---- */
 
-typedef struct text {
-    char *at, *end;
-} text;
-
-static void add(text *t, const char *fmt, ...) HW_PRINTF(2, 3);
-static void add(text *t, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(t->at, (size_t)(t->end - t->at), fmt, ap);
-    va_end(ap);
-    if (n > 0)
-        t->at += n < t->end - t->at ? n : t->end - t->at - 1;
-}
-
-static void say_barrier(const hw_block *b, uint32_t id, text *t)
+static void say_barrier(const hw_block *b, uint32_t id, hw_text *t)
 {
     const hw_barrier *bar = &b->bar[id];
     uint32_t warps = (uint32_t)__builtin_popcountll(bar->waiting), lanes = 0, split = 0;
@@ -193,14 +179,14 @@ static void say_barrier(const hw_block *b, uint32_t id, text *t)
         snprintf(more, sizeof more, " and %u threads of %u warps whose others are elsewhere", lanes,
                  split);
     const char *what = id < HW_BARRIERS ? "at barrier" : "for the products of warpgroup";
-    add(t, "%u warps%s wait %s %u, where %u of %u threads have arrived", warps, more, what,
-        id % HW_BARRIERS, arrived, wanted);
+    hw_text_add(t, "%u warps%s wait %s %u, where %u of %u threads have arrived", warps, more, what,
+                id % HW_BARRIERS, arrived, wanted);
 }
 
 /* What the warps of b wait for; `first` is put before it, later ones follow a semicolon. Other blocks of a
  * cluster (those with a `first`) that only wait at its barrier say nothing. A warp that waits for lanes of its own,
  * where that is all there is to say; else NULL. */
-static hw_frame *say_block(hw_block *b, text *t, const char *first)
+static hw_frame *say_block(hw_block *b, hw_text *t, const char *first)
 {
     const char *between = first;
     hw_frame *alone = NULL;
@@ -208,19 +194,19 @@ static hw_frame *say_block(hw_block *b, text *t, const char *first)
     {
         if (!b->bar[id].waiting && !b->bar[id].parted)
             continue;
-        add(t, "%s", between);
+        hw_text_add(t, "%s", between);
         say_barrier(b, (uint32_t)id, t);
         between = "; ";
     }
     if (hw_cluster_waiting(b) && (!*first || between != first)) {
-        add(t, "%s%u warps wait at the cluster's barrier", between, hw_cluster_waiting(b));
+        hw_text_add(t, "%s%u warps wait at the cluster's barrier", between, hw_cluster_waiting(b));
         between = "; ";
     }
     FOR_BITS(w, b->live & b->runnable)
     if (hw_mbarrier_starves(&b->frames[w])) {
         char which[128];
         hw_mbarrier_say(&b->frames[w], which, sizeof which);
-        add(t, "%swarp %u waits at %s", between, (uint32_t)w, which);
+        hw_text_add(t, "%swarp %u waits at %s", between, (uint32_t)w, which);
         between = "; ";
     }
     FOR_BITS(w, b->live)
@@ -230,8 +216,8 @@ static hw_frame *say_block(hw_block *b, text *t, const char *first)
             continue;
         uint32_t lane = (uint32_t)__builtin_ctz(s->sync_lanes);
         alone = between == first ? s : alone;
-        add(t, "%slane %u of warp %u waits at a warp barrier for lanes 0x%08x", between, lane,
-            (uint32_t)w, s->sync_mask[lane] & s->lanes);
+        hw_text_add(t, "%slane %u of warp %u waits at a warp barrier for lanes 0x%08x", between,
+                    lane, (uint32_t)w, s->sync_mask[lane] & s->lanes);
         between = "; ";
     }
     return alone;
@@ -241,7 +227,7 @@ static hw_frame *say_block(hw_block *b, text *t, const char *first)
 _Noreturn void hw_block_deadlock(hw_block *b)
 {
     char words[sizeof b->worker->raised.text - 64] = "", of[64];
-    text t = { words, words + sizeof words };
+    hw_text t = { words, words + sizeof words };
     uint32_t next = 0;
     hw_block *one = hw_cluster_next_live(b, &next);
     if (one)
