@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers that the lanes of a warp come to by different ways, at different times, or in part: what devices
 // with independent thread scheduling make of them. Each kernel's result is computed on the host as well.
-#include <cstdio>
-#include <cstdlib>
-
-static int failures;
-static void check(const char *name, bool ok)
-{
-    printf("%s: %s\n", name, ok ? "ok" : "WRONG");
-    failures += !ok;
-}
-#define RUN(...)                                                                          \
-    do {                                                                                  \
-        __VA_ARGS__;                                                                      \
-        cudaError_t e = cudaDeviceSynchronize();                                          \
-        if (e != cudaSuccess) {                                                           \
-            printf("%s: %s\n", #__VA_ARGS__, cudaGetErrorString(e));                      \
-            exit(2);                                                                      \
-        }                                                                                 \
-    } while (0)
+#include "check.h"
 
 // Even and odd lanes meet at one barrier in two places of the code.
 __global__ void two_places(int *out, const int *in)

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that call themselves, are called through pointers and tables, and wait, end threads or take stack
 // memory in there. Each kernel's result is computed on the host as well.
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include "check.h"
 
-static int failures;
-static void check(const char *name, bool ok)
-{
-    printf("%s: %s\n", name, ok ? "ok" : "WRONG");
-    failures += !ok;
-}
-#define RUN(...)                                                                          \
-    do {                                                                                  \
-        __VA_ARGS__;                                                                      \
-        cudaError_t e = cudaDeviceSynchronize();                                          \
-        if (e != cudaSuccess) {                                                           \
-            printf("%s: %s\n", #__VA_ARGS__, cudaGetErrorString(e));                      \
-            exit(2);                                                                      \
-        }                                                                                 \
-    } while (0)
+#include <cstring>
 #define BOTH __host__ __device__ __noinline__
 
 enum { N = 128 };

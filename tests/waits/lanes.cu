@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lanes of one warp that wait for one another where their ways have parted: warp barriers with masks, flags in
 // memory, locks of their own, elections. Only devices with independent thread scheduling promise an end.
-#include <cstdio>
-#include <cstdlib>
-
-static int failures;
-static void check(const char *name, bool ok)
-{
-    printf("%s: %s\n", name, ok ? "ok" : "WRONG");
-    failures += !ok;
-}
-#define RUN(...)                                                                          \
-    do {                                                                                  \
-        __VA_ARGS__;                                                                      \
-        cudaError_t e = cudaDeviceSynchronize();                                          \
-        if (e != cudaSuccess) {                                                           \
-            printf("%s: %s\n", #__VA_ARGS__, cudaGetErrorString(e));                      \
-            exit(2);                                                                      \
-        }                                                                                 \
-    } while (0)
+#include "check.h"
 
 // The halves of a warp go different ways and meet at warp barriers in both: each reads what the other wrote.
 __global__ void halves(int *out, const int *in)
