@@ -11,13 +11,13 @@ static void check(const char *name, bool ok)
     printf("%s: %s\n", name, ok ? "ok" : "WRONG");
     failures += !ok;
 }
-#define RUN(...)                                                                          \
-    do {                                                                                  \
-        __VA_ARGS__;                                                                      \
-        cudaError_t e = cudaDeviceSynchronize();                                          \
-        if (e != cudaSuccess) {                                                           \
-            printf("%s: %s\n", #__VA_ARGS__, cudaGetErrorString(e));                      \
-            exit(2);                                                                      \
-        }                                                                                 \
+#define RUN(...)                                                     \
+    do {                                                             \
+        __VA_ARGS__;                                                 \
+        cudaError_t e = cudaDeviceSynchronize();                     \
+        if (e != cudaSuccess) {                                      \
+            printf("%s: %s\n", #__VA_ARGS__, cudaGetErrorString(e)); \
+            exit(2);                                                 \
+        }                                                            \
     } while (0)
 #endif
