@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 enum { WORKSPACE_BYTES = 64, LOCAL_ALIGN = 16 };
+/* A frame keeps values as PTX types them and where to return to; a device's assembler packs the same
+ * into about half (16 bytes for a recursive sum where this takes 28). Whatever fits there must fit here. */
+enum { FRAME_ROOM = 2 };
 /* Blocks of a kernel that never waits for other blocks are handed out in chunks when there are many. */
 static const double WORTH_WAKING_NS = 10000;
 enum { CHUNKS_A_WORKER = 32, CHUNK_MOST = 64 };
@@ -196,7 +199,7 @@ static hw_status set_sizes(hw_run *r, hw_diag *d)
     if (shared > (most < 65536 ? 65536 : most))
         return hw_fail(d, HW_E_RANGE, "%llu bytes of shared memory a block, the device has %llu",
                        (unsigned long long)shared, (unsigned long long)most);
-    uint64_t stack = hw_exec_get_limit(r->x, HW_EXEC_STACK);
+    uint64_t stack = FRAME_ROOM * hw_exec_get_limit(r->x, HW_EXEC_STACK);
     r->nthreads = l->block[0] * l->block[1] * l->block[2];
     r->nwarps = (r->nthreads + HW_WARP_LANES - 1) / HW_WARP_LANES;
     r->nblocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];

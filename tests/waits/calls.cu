@@ -117,6 +117,16 @@ __global__ void deep(int *out, int n)
     out[threadIdx.x] = depth_of(n + (int)threadIdx.x);
 }
 
+// ptxas gives this one frames of 16 bytes
+__device__ __noinline__ unsigned sum_down(int n)
+{
+    return n > 0 ? (unsigned)n + sum_down(n - 1) * 3 : 0;
+}
+__global__ void sum_to(int *out, int n)
+{
+    out[threadIdx.x] = (int)sum_down(n);
+}
+
 // ---- recursion that waits ----
 
 // A tree sum of the whole block: every level is a call with barriers in it.
@@ -411,6 +421,11 @@ int main()
     check("deep", ok);
 
     cudaDeviceSetLimit(cudaLimitStackSize, 1024);
+    RUN(sum_to<<<1, 64>>>(out, 60));
+    unsigned down = 0;
+    for (unsigned n = 1; n <= 60; n++)
+        down = n + down * 3;
+    check("as deep as in frames of 16 bytes", (unsigned)out[0] == down);
     deep<<<1, 64>>>(out, 100000);
     check("too deep", cudaDeviceSynchronize() == cudaErrorHardwareStackError);
     printf("calls: %s\n", failures ? "FAILED" : "PASSED");
