@@ -147,7 +147,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdevi
     CU_NEED(r, OUT_OF_MEMORY);
     hw_cu_list_init(&r->mappings);
     CUresult e =
-        hw_cu_alloc(ctx, size, align > GRANULARITY ? align : GRANULARITY, HW_MEM_INTERNAL, 0, out);
+        hw_cu_alloc(ctx, size, align > GRANULARITY ? align : GRANULARITY, HW_MEM_RESERVED, 0, out);
     if (e == CUDA_SUCCESS)
         e = hw_cu_result(hw_mem_close(ctx->gpu->mem, *out, size, true));
     if (e != CUDA_SUCCESS) {

@@ -200,7 +200,7 @@ static const char *kind_words(hw_mem_kind k)
     static const char *const words[] = {
         [HW_MEM_DEVICE] = "allocation", [HW_MEM_MANAGED] = "managed allocation",
         [HW_MEM_HOST] = "host allocation", [HW_MEM_REGISTERED] = "registration",
-        [HW_MEM_INTERNAL] = "internal buffer",
+        [HW_MEM_RESERVED] = "address reservation (nothing mapped here)", [HW_MEM_INTERNAL] = "internal buffer",
     };
     /* clang-format on */
     return words[k];

@@ -26,7 +26,8 @@ typedef enum hw_mem_kind {
     HW_MEM_MANAGED,    /* cudaMallocManaged */
     HW_MEM_HOST,       /* cudaMallocHost / cudaHostAlloc: pinned, in the range too */
     HW_MEM_REGISTERED, /* cudaHostRegister: the program's own memory */
-    HW_MEM_INTERNAL,   /* exec's own: shared and local arenas, parameters, device heap */
+    HW_MEM_RESERVED, /* cuMemAddressReserve: addresses, with memory only where something is mapped */
+    HW_MEM_INTERNAL, /* exec's own: shared and local arenas, parameters, device heap */
 } hw_mem_kind;
 
 typedef struct hw_mem_info {

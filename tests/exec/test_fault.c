@@ -58,6 +58,12 @@ static void an_access_past_an_allocation_is_told(void **state)
     assert_int_equal(RUN(r, k_store, s, a + 4), HW_F_ILLEGAL_ADDRESS);
     assert_non_null(strstr(r->fault.text, "byte 4 of a 400-byte allocation that has been freed"));
     still_works(r);
+    assert_int_equal(hw_mem_alloc(r->mem, 4096, 0, HW_MEM_RESERVED, 0, &a), HW_OK);
+    assert_int_equal(hw_mem_close(r->mem, a, 4096, true), HW_OK);
+    assert_int_equal(RUN(r, k_store, s, a), HW_F_ILLEGAL_ADDRESS);
+    assert_non_null(
+        strstr(r->fault.text, "inside a 4096-byte address reservation (nothing mapped"));
+    assert_int_equal(hw_mem_free(r->mem, a), HW_OK);
     rig_free(r);
 }
 
