@@ -147,9 +147,14 @@ CUresult hw_cu_capture_fill(hw_cu_stream *s, const hw_cu_fill *f, bool *done)
 CUresult hw_cu_capture_graph(hw_cu_stream *s, const hw_cu_graph *g)
 {
     hw_cu_node *n;
+    CU_NEED(!hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_CONDITIONAL) &&
+                !hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_ALLOC) &&
+                !hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_FREE),
+            NOT_SUPPORTED);
     CU_TRY(add_ready(s, CU_GRAPH_NODE_TYPE_GRAPH, &n));
     CU_TRY(hw_cu_graph_clone(g, true, &n->child));
     n->child->is_child = true;
+    n->child->parent = n->graph;
     n->params.graph.graph = n->child->handle;
     return CUDA_SUCCESS;
 }
@@ -334,10 +339,11 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *out)
 {
     hw_cu_stream *s;
     CU_TRY(hw_cu_find_stream(handle, &s));
-    CU_NEED(out, INVALID_VALUE);
     hw_cu_capture *c = s->capture;
-    *out = NULL;
+    if (out)
+        *out = NULL;
     CU_NEED(c, ILLEGAL_STATE);
+    CU_NEED(out || !c->own_graph, INVALID_VALUE); /* else the program has the graph already */
     CU_NEED(c->origin == s, STREAM_CAPTURE_UNMATCHED);
     CU_NEED(c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || pthread_equal(c->thread, pthread_self()),
             STREAM_CAPTURE_WRONG_THREAD);
@@ -346,9 +352,9 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *out)
                               : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     if (c->invalid)
         r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS && out)
         *out = c->graph->handle;
-    else if (c->own_graph)
+    if (r != CUDA_SUCCESS && c->own_graph)
         hw_cu_graph_free(c->graph);
     free(c);
     return r;

@@ -68,6 +68,7 @@ typedef enum hw_cu_kind {
     HW_CU_NODE,
     HW_CU_GRAPH_EXEC,
     HW_CU_USER_OBJECT,
+    HW_CU_CONDITION,
 } hw_cu_kind;
 /* A new handle for an object; NULL if there are too many. */
 void *hw_cu_handle_new(hw_cu_kind kind, void *object);
@@ -155,6 +156,10 @@ bool hw_cu_accessible(uint64_t address,
                       uint64_t size); /* whole of it allocated, registered or mapped */
 void hw_cu_blocks_end(hw_cu_context *ctx);
 void hw_cu_zero(uint64_t address, uint64_t size); /* large ranges without touching their pages */
+
+/* ---- conditional.c ---- */
+/* What a kernel in ctx does by cudaGraphSetConditional; false: no such handle there. */
+bool hw_cu_condition_set(hw_cu_context *ctx, uint64_t handle, uint32_t value);
 
 /* ---- array.c ---- */
 void hw_cu_arrays_end(hw_cu_context *ctx);

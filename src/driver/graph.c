@@ -42,6 +42,7 @@ void hw_cu_graph_free(hw_cu_graph *g)
     }
     if (g->handle)
         hw_cu_handle_drop(g->handle);
+    hw_cu_conditions_drop(g);
     free(g->users);
     free(g);
 }
@@ -382,6 +383,11 @@ static CUresult clone_node(hw_cu_node *n, hw_cu_graph *into, bool with_handles)
     return hw_cu_node_copy(c, n);
 }
 
+CUresult hw_cu_node_clone_into(hw_cu_graph *g, hw_cu_node *n)
+{
+    return clone_node(n, g, false);
+}
+
 static CUresult clone_into(const hw_cu_graph *g, hw_cu_graph *into, bool with_handles)
 {
     for
@@ -403,7 +409,7 @@ static CUresult clone_into(const hw_cu_graph *g, hw_cu_graph *into, bool with_ha
         into->users[into->nusers++] = g->users[i];
         hw_cu_user_retain(g->users[i]);
     }
-    return CUDA_SUCCESS;
+    return hw_cu_conditions_copy(into, g);
 }
 
 CUresult hw_cu_graph_clone(const hw_cu_graph *g, bool with_handles, hw_cu_graph **out)
@@ -423,6 +429,10 @@ CUresult cuGraphClone(CUgraph *out, CUgraph handle)
     hw_cu_graph *g, *c;
     CU_TRY(hw_cu_find_graph(handle, &g));
     CU_NEED(out, INVALID_VALUE);
+    CU_NEED(!hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_CONDITIONAL) &&
+                !hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_ALLOC) &&
+                !hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_FREE),
+            INVALID_VALUE);
     CU_TRY(hw_cu_graph_clone(g, true, &c));
     *out = c->handle;
     return CUDA_SUCCESS;
@@ -544,9 +554,20 @@ CUresult cuGraphReleaseUserObject(CUgraph handle, CUuserObject object, unsigned 
 
 static const char *type_name(CUgraphNodeType t)
 {
-    static const char *const names[] = { "kernel", "memcpy", "memset",     "host",
-                                         "graph",  "empty",  "wait event", "record event",
-                                         "",       "",       "alloc",      "free" };
+    static const char *const names[] = { "kernel",
+                                         "memcpy",
+                                         "memset",
+                                         "host",
+                                         "graph",
+                                         "empty",
+                                         "wait event",
+                                         "record event",
+                                         "",
+                                         "",
+                                         "alloc",
+                                         "free",
+                                         "memory operations",
+                                         "conditional" };
     return (unsigned)t < HW_COUNTOF(names) ? names[t] : "";
 }
 

@@ -32,6 +32,8 @@ static hw_cu_node *copy_in(const hw_cu_graph *g, CUgraphNode original)
             if (n->origin == original)
                 return n;
             hw_cu_node *inner = n->child ? copy_in(n->child, original) : NULL;
+            for (size_t i = 0; i < n->nbodies && !inner; i++)
+                inner = copy_in(n->bodies[i], original);
             if (inner)
                 return inner;
         }
@@ -74,47 +76,63 @@ static void sort_nodes(hw_cu_graph *g)
         visit(HW_CU_NODE_OF(g->nodes.next), &sorted);
     while (sorted.next != &sorted) {
         hw_cu_link *l = sorted.next;
+        hw_cu_node *n = HW_CU_NODE_OF(l);
         hw_cu_list_remove(l);
         hw_cu_list_add(&g->nodes, l);
-        if (HW_CU_NODE_OF(l)->child)
-            sort_nodes(HW_CU_NODE_OF(l)->child);
+        if (n->child)
+            sort_nodes(n->child);
+        for (size_t i = 0; i < n->nbodies; i++)
+            sort_nodes(n->bodies[i]);
     }
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph handle, unsigned long long flags)
+/* Graphs with memory or conditional nodes have one exec at a time: they share what it works on. */
+static CUresult instantiate(CUgraphExec *out, CUgraph handle, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
     hw_cu_graph *g, *c;
     CU_TRY(hw_cu_find_graph(handle, &g));
-    CU_NEED(out && flags <= (AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY), INVALID_VALUE);
-    CU_NEED(!(flags & DEVICE_LAUNCH), NOT_SUPPORTED);
+    CU_NEED(out && p->flags <= (AUTO_FREE | UPLOAD | DEVICE_LAUNCH | NODE_PRIORITY), INVALID_VALUE);
+    CU_NEED(!g->is_child, INVALID_VALUE);
+    CU_NEED(!(p->flags & DEVICE_LAUNCH), NOT_SUPPORTED);
+    CU_TRY(hw_cu_conditions_check(g, &p->result_out, &p->hErrNode_out));
     CU_TRY(hw_cu_graph_clone(g, false, &c));
     hw_cu_graph_exec *x = calloc(1, sizeof *x);
     CU_NEED(x, OUT_OF_MEMORY);
     sort_nodes(c);
     x->graph = c;
-    x->flags = flags;
+    x->flags = p->flags;
+    hw_cu_conditions_executable(c, true);
     *out = x->handle = hw_cu_handle_new(HW_CU_GRAPH_EXEC, x);
     return CUDA_SUCCESS;
+}
+
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned long long flags)
+{
+    CUDA_GRAPH_INSTANTIATE_PARAMS p = { .flags = flags };
+    return instantiate(out, graph, &p);
 }
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec *out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
 {
     CU_NEED(p, INVALID_VALUE);
-    CUresult r = cuGraphInstantiateWithFlags(out, g, p->flags);
     p->hErrNode_out = NULL;
-    p->result_out =
-        r == CUDA_SUCCESS ? CUDA_GRAPH_INSTANTIATE_SUCCESS : CUDA_GRAPH_INSTANTIATE_ERROR;
+    p->result_out = CUDA_GRAPH_INSTANTIATE_ERROR;
+    CUresult r = instantiate(out, g, p);
+    if (r == CUDA_SUCCESS)
+        p->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
     return r;
 }
 
 CUresult cuGraphInstantiate_v2(CUgraphExec *out, CUgraph g, CUgraphNode *error, char *log,
                                size_t size)
 {
-    if (error)
-        *error = NULL;
+    CUDA_GRAPH_INSTANTIATE_PARAMS p = { 0 };
     if (log && size)
         *log = '\0';
-    return cuGraphInstantiateWithFlags(out, g, 0);
+    CUresult r = instantiate(out, g, &p);
+    if (error)
+        *error = p.hErrNode_out;
+    return r;
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec handle, cuuint64_t *flags)
@@ -132,6 +150,7 @@ CUresult cuGraphExecDestroy(CUgraphExec handle)
     hw_cu_graph_exec *x;
     CU_TRY(find_exec(handle, &x));
     hw_cu_handle_drop(handle);
+    hw_cu_conditions_executable(x->graph, false);
     hw_cu_graph_free(x->graph);
     free(x);
     return CUDA_SUCCESS;
@@ -175,6 +194,7 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream)
     CU_TRY(hw_cu_find_stream(stream, &s));
     if (s->capture)
         return hw_cu_capture_graph(s, x->graph);
+    CU_TRY(hw_cu_conditions_begin(x->graph, s));
     return hw_cu_graph_submit(x->graph, s);
 }
 
@@ -200,6 +220,24 @@ static bool same_edges(const hw_cu_node *a, const hw_cu_node *b)
 }
 
 static CUgraphExecUpdateResult compare(const hw_cu_graph *a, const hw_cu_graph *b,
+                                       const hw_cu_node **at);
+
+/* What two nodes at one place hold: their child graphs, their bodies. */
+static CUgraphExecUpdateResult compare_inner(const hw_cu_node *n, const hw_cu_node *m)
+{
+    const hw_cu_node *inner;
+    CUgraphExecUpdateResult r = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+    if (n->child)
+        r = compare(n->child, m->child, &inner);
+    if (n->condition &&
+        (n->params.conditional.type != m->params.conditional.type || n->nbodies != m->nbodies))
+        return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+    for (size_t i = 0; i < n->nbodies && r == CU_GRAPH_EXEC_UPDATE_SUCCESS; i++)
+        r = compare(n->bodies[i], m->bodies[i], &inner);
+    return r;
+}
+
+static CUgraphExecUpdateResult compare(const hw_cu_graph *a, const hw_cu_graph *b,
                                        const hw_cu_node **at)
 {
     uint32_t i = 0;
@@ -217,14 +255,31 @@ static CUgraphExecUpdateResult compare(const hw_cu_graph *a, const hw_cu_graph *
                 return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
             if (!same_edges(n, m))
                 return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-            const hw_cu_node *inner;
-            CUgraphExecUpdateResult r =
-                n->child ? compare(n->child, m->child, &inner) : CU_GRAPH_EXEC_UPDATE_SUCCESS;
+            CUgraphExecUpdateResult r = compare_inner(n, m);
             if (r != CU_GRAPH_EXEC_UPDATE_SUCCESS)
                 return r;
             y = y->next;
         }
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* Node handles the program has stay those of the graph it instantiated. */
+static void keep_names(const hw_cu_graph *from, hw_cu_graph *to)
+{
+    const hw_cu_link *old = from->nodes.next;
+    for
+        EACH(l, to)
+        {
+            hw_cu_node *n = HW_CU_NODE_OF(l);
+            const hw_cu_node *was = HW_CU_NODE_OF(old);
+            n->origin = was->origin;
+            n->enabled = was->enabled;
+            if (n->child)
+                keep_names(was->child, n->child);
+            for (size_t i = 0; i < n->nbodies; i++)
+                keep_names(was->bodies[i], n->bodies[i]);
+            old = old->next;
+        }
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph, CUgraphExecUpdateResultInfo *info)
@@ -234,7 +289,7 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph, CUgraphExecUpda
     const hw_cu_node *at;
     CU_TRY(find_exec(handle, &x));
     CU_TRY(hw_cu_find_graph(graph, &g));
-    CU_NEED(info, INVALID_VALUE);
+    CU_NEED(info && !g->is_child, INVALID_VALUE);
     *info = (CUgraphExecUpdateResultInfo){ .result = CU_GRAPH_EXEC_UPDATE_ERROR };
     CU_TRY(hw_cu_graph_clone(g, false, &c));
     sort_nodes(c);
@@ -244,15 +299,9 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec handle, CUgraph graph, CUgraphExecUpda
         hw_cu_graph_free(c);
         return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
     }
-    /* Node handles the program has stay those of the graph it instantiated. */
-    const hw_cu_link *old = x->graph->nodes.next;
-    for
-        EACH(l, c)
-        {
-            HW_CU_NODE_OF(l)->origin = HW_CU_NODE_OF(old)->origin;
-            HW_CU_NODE_OF(l)->enabled = HW_CU_NODE_OF(old)->enabled;
-            old = old->next;
-        }
+    keep_names(x->graph, c);
+    hw_cu_conditions_executable(x->graph, false);
+    hw_cu_conditions_executable(c, true);
     hw_cu_graph_free(x->graph);
     x->graph = c;
     return CUDA_SUCCESS;

@@ -2,7 +2,7 @@
  * Streams' memory operations: wait for a value in memory, write one; batches; profiler control.
  * (CUDA Driver API, "Stream Memory Operations", "Profiler Control".)
  */
-#include "driver.h"
+#include "capture.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -54,75 +54,99 @@ static hw_status memop_run(void *p, hw_fault *fault)
     return HW_OK;
 }
 
-static CUresult memop_submit(CUstream stream, int operation, uint64_t address, uint64_t value,
-                             unsigned flags)
+/* One operation of a batch, checked. False in *some: there is nothing to do. */
+static CUresult memop_of(hw_cu_context *ctx, const CUstreamBatchMemOpParams *p, memop *op,
+                         bool *some)
 {
-    hw_cu_stream *s;
-    bool wide = operation == OP_WAIT64 || operation == OP_WRITE64;
-    bool wait = operation == OP_WAIT32 || operation == OP_WAIT64;
-    CU_TRY(hw_cu_find_stream(stream, &s));
-    CU_NEED(!s->capture, STREAM_CAPTURE_UNSUPPORTED);
-    CU_NEED(wait ? (flags & ~(unsigned)(3 | WAIT_FLUSH)) == 0 : flags <= 1, INVALID_VALUE);
-    CU_NEED(address % (wide ? 8 : 4) == 0 && hw_cu_accessible(address, wide ? 8 : 4),
-            INVALID_VALUE);
-    memop *op = malloc(sizeof *op);
-    CU_NEED(op, OUT_OF_MEMORY);
-    *op = (memop){ s->ctx, operation, address, value, flags };
-    return hw_cu_submit(s, memop_run, free, op);
-}
-
-CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                unsigned int flags)
-{
-    return memop_submit(stream, OP_WAIT32, address, value, flags);
-}
-
-CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                unsigned int flags)
-{
-    return memop_submit(stream, OP_WAIT64, address, value, flags);
-}
-
-CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                 unsigned int flags)
-{
-    return memop_submit(stream, OP_WRITE32, address, value, flags);
-}
-
-CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                 unsigned int flags)
-{
-    return memop_submit(stream, OP_WRITE64, address, value, flags);
-}
-
-static CUresult batch_item(CUstream stream, const CUstreamBatchMemOpParams *p)
-{
-    switch (p->operation) {
-    case OP_WAIT32:
-    case OP_WRITE32:
-        return memop_submit(stream, p->operation, p->waitValue.address, p->waitValue.value,
-                            p->waitValue.flags);
-    case OP_WAIT64:
-    case OP_WRITE64:
-        return memop_submit(stream, p->operation, p->waitValue.address, p->waitValue.value64,
-                            p->waitValue.flags);
-    case OP_FLUSH:
-    case OP_BARRIER: /* tasks of a stream see what earlier ones wrote */
+    const int kind = (int)p->operation;
+    bool wide = kind == OP_WAIT64 || kind == OP_WRITE64,
+         wait = kind == OP_WAIT32 || kind == OP_WAIT64;
+    const unsigned flags = p->waitValue.flags;
+    *some = kind != OP_FLUSH && kind != OP_BARRIER; /* tasks see what earlier ones wrote */
+    if (!*some)
         return CUDA_SUCCESS;
-    default:
-        return CUDA_ERROR_INVALID_VALUE;
+    CU_NEED(kind >= OP_WAIT32 && kind <= OP_WRITE64, INVALID_VALUE);
+    CU_NEED(wait ? (flags & ~(unsigned)(3 | WAIT_FLUSH)) == 0 : flags <= 1, INVALID_VALUE);
+    *op = (memop){ ctx, kind, p->waitValue.address,
+                   wide ? p->waitValue.value64 : p->waitValue.value, flags };
+    CU_NEED(op->address % (wide ? 8 : 4) == 0 && hw_cu_accessible(op->address, wide ? 8 : 4),
+            INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
+
+CUresult hw_cu_memops_check(hw_cu_context *ctx, const CUstreamBatchMemOpParams *p, unsigned n,
+                            unsigned flags)
+{
+    enum { MOST = 256 };
+    memop op;
+    bool some;
+    CU_NEED(n <= MOST && (p || !n) && flags == 0, INVALID_VALUE);
+    for (unsigned i = 0; i < n; i++) {
+        CU_TRY(memop_of(ctx, &p[i], &op, &some));
     }
+    return CUDA_SUCCESS;
+}
+
+CUresult hw_cu_memops_submit(hw_cu_stream *s, const CUstreamBatchMemOpParams *p, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        memop op;
+        bool some;
+        CU_TRY(memop_of(s->ctx, &p[i], &op, &some));
+        memop *task = some ? malloc(sizeof *task) : NULL;
+        if (!some)
+            continue;
+        CU_NEED(task, OUT_OF_MEMORY);
+        *task = op;
+        CU_TRY(hw_cu_submit(s, memop_run, free, task));
+    }
+    return CUDA_SUCCESS;
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *params,
                                unsigned int flags)
 {
-    CU_TRY(hw_cu_ready());
-    CU_NEED(n <= 256 && (params || !n) && flags == 0, INVALID_VALUE);
-    for (unsigned i = 0; i < n; i++) {
-        CU_TRY(batch_item(stream, &params[i]));
-    }
-    return CUDA_SUCCESS;
+    hw_cu_stream *s;
+    hw_cu_node *node;
+    CU_TRY(hw_cu_find_stream(stream, &s));
+    CU_TRY(hw_cu_memops_check(s->ctx, params, n, flags));
+    const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+                                  .memOp = { s->ctx->handle, n, params, flags } };
+    return s->capture ? hw_cu_capture_add(s, &p, &node) : hw_cu_memops_submit(s, params, n);
+}
+
+static CUresult one(CUstream stream, int operation, uint64_t address, uint64_t value,
+                    unsigned flags)
+{
+    CUstreamBatchMemOpParams p = { .waitValue = { .operation = operation,
+                                                  .address = address,
+                                                  .value64 = value,
+                                                  .flags = flags } };
+    return cuStreamBatchMemOp_v2(stream, 1, &p, 0);
+}
+
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                unsigned int flags)
+{
+    return one(stream, OP_WAIT32, address, value, flags);
+}
+
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                                unsigned int flags)
+{
+    return one(stream, OP_WAIT64, address, value, flags);
+}
+
+CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                                 unsigned int flags)
+{
+    return one(stream, OP_WRITE32, address, value, flags);
+}
+
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
+                                 unsigned int flags)
+{
+    return one(stream, OP_WRITE64, address, value, flags);
 }
 
 /* ---- profiler: there is none to start here; `halfwarp profile` watches from outside ---- */

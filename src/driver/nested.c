@@ -398,6 +398,10 @@ static uint64_t ask(nest *n, const hw_device_call *c)
     case HW_DC_OCCUPANCY:
     case HW_DC_OCCUPANCY_FLAGS:
         return occupancy(n, c);
+    case HW_DC_SET_CONDITIONAL:
+        if (!hw_cu_condition_set(n->ctx, c->args[0], (uint32_t)c->args[1]))
+            hw_cu_notice("cudaGraphSetConditional: no such handle in the kernel's context");
+        return 0;
     default: /* events recorded and waited for: nothing to do, since work is in order */
         return 0;
     }

@@ -4,6 +4,7 @@
  * and change nodes. Every typed entry point becomes the general one, cuGraphAddNode's.
  */
 #include "graph.h"
+#include "profile.h"
 
 #include <stdlib.h>
 
@@ -170,17 +171,43 @@ static CUresult submit_nothing(hw_cu_node *n, hw_cu_stream *s)
 
 /* ---- child graphs ---- */
 
+static bool is_within(const hw_cu_graph *g, const hw_cu_graph *outer)
+{
+    while (g && g != outer)
+        g = g->parent;
+    return g == outer;
+}
+
+/* What a child node may not be made of. Memory nodes may be moved but not cloned. */
+static CUresult check_child(const hw_cu_node *n, const hw_cu_graph *g, int ownership)
+{
+    const bool moves = ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    CU_NEED(moves || ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE, INVALID_VALUE);
+    CU_NEED(!is_within(n->graph, g), INVALID_VALUE);
+    CU_NEED(!hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_CONDITIONAL), INVALID_VALUE);
+    CU_NEED(!moves || (n->handle && !n->child && !g->is_child), INVALID_VALUE);
+    CU_NEED(moves || (!hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_ALLOC) &&
+                      !hw_cu_graph_has(g, CU_GRAPH_NODE_TYPE_MEM_FREE)),
+            INVALID_VALUE);
+    return CUDA_SUCCESS;
+}
+
 static CUresult set_graph(hw_cu_node *n, const CUgraphNodeParams *p)
 {
     hw_cu_graph *g, *child;
     CU_TRY(hw_cu_find_graph(p->graph.graph, &g));
-    CU_NEED(g != n->graph, INVALID_VALUE);
-    CU_TRY(hw_cu_graph_clone(g, n->handle != NULL, &child));
+    CU_TRY(check_child(n, g, p->graph.ownership));
+    if (p->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+        child = g;
+    else
+        CU_TRY(hw_cu_graph_clone(g, n->handle != NULL, &child));
     child->is_child = true;
+    child->parent = n->graph;
     if (n->child)
         hw_cu_graph_free(n->child);
     n->child = child;
     n->params.graph.graph = child->handle;
+    n->params.graph.ownership = p->graph.ownership;
     return CUDA_SUCCESS;
 }
 
@@ -236,22 +263,84 @@ static CUresult set_free(hw_cu_node *n, const CUgraphNodeParams *p)
     return CUDA_SUCCESS;
 }
 
+/* ---- operations on memory ---- */
+
+static CUresult set_memops(hw_cu_node *n, const CUgraphNodeParams *p)
+{
+    hw_cu_context *ctx;
+    if (p->memOp.ctx)
+        CU_TRY(hw_cu_find_context(p->memOp.ctx, &ctx));
+    else
+        CU_TRY(hw_cu_current(&ctx));
+    const unsigned count = p->memOp.count;
+    CU_TRY(hw_cu_memops_check(ctx, p->memOp.paramArray, count, p->memOp.flags));
+    CUstreamBatchMemOpParams *ops = calloc(count ? count : 1, sizeof *ops);
+    CU_NEED(ops, OUT_OF_MEMORY);
+    if (count)
+        memcpy(ops, p->memOp.paramArray, count * sizeof *ops);
+    free(n->ops);
+    n->ops = ops;
+    n->params.memOp = (CUDA_BATCH_MEM_OP_NODE_PARAMS){ ctx->handle, count, ops, 0 };
+    return CUDA_SUCCESS;
+}
+
+static CUresult submit_memops(hw_cu_node *n, hw_cu_stream *s)
+{
+    return hw_cu_memops_submit(s, n->ops, n->params.memOp.count);
+}
+
+/* ---- carried out as part of a conditional node ---- */
+
+static hw_status run_kernel(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    n->launch->stream = stream;
+    hw_cu_profile_submit(n->launch);
+    return hw_cu_launch_now(n->launch, fault);
+}
+
+static hw_status run_memcpy(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    (void)stream;
+    return memcpy_run(&n->copy, fault);
+}
+
+static hw_status run_memset(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    (void)stream;
+    return memset_run(&n->fill, fault);
+}
+
+static hw_status run_graph(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    return hw_cu_graph_run(n->child, stream, fault);
+}
+
+static hw_status run_nothing(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    (void)n, (void)stream, (void)fault;
+    return HW_OK;
+}
+
 /* ---- by type ---- */
 
 static const struct {
     CUresult (*set)(hw_cu_node *n, const CUgraphNodeParams *p);
     CUresult (*submit)(hw_cu_node *n, hw_cu_stream *s);
+    hw_status (*run)(hw_cu_node *n, uint32_t stream, hw_fault *fault); /* NULL: not in bodies */
 } kinds[] = {
-    [CU_GRAPH_NODE_TYPE_KERNEL] = { set_kernel, submit_kernel },
-    [CU_GRAPH_NODE_TYPE_MEMCPY] = { set_memcpy, submit_memcpy },
-    [CU_GRAPH_NODE_TYPE_MEMSET] = { set_memset, submit_memset },
-    [CU_GRAPH_NODE_TYPE_HOST] = { set_host, submit_host },
-    [CU_GRAPH_NODE_TYPE_GRAPH] = { set_graph, submit_graph },
-    [CU_GRAPH_NODE_TYPE_EMPTY] = { set_nothing, submit_nothing },
-    [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = { set_event, submit_wait },
-    [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = { set_event, submit_record },
-    [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = { set_alloc, submit_nothing },
-    [CU_GRAPH_NODE_TYPE_MEM_FREE] = { set_free, submit_nothing },
+    [CU_GRAPH_NODE_TYPE_KERNEL] = { set_kernel, submit_kernel, run_kernel },
+    [CU_GRAPH_NODE_TYPE_MEMCPY] = { set_memcpy, submit_memcpy, run_memcpy },
+    [CU_GRAPH_NODE_TYPE_MEMSET] = { set_memset, submit_memset, run_memset },
+    [CU_GRAPH_NODE_TYPE_HOST] = { set_host, submit_host, NULL },
+    [CU_GRAPH_NODE_TYPE_GRAPH] = { set_graph, submit_graph, run_graph },
+    [CU_GRAPH_NODE_TYPE_EMPTY] = { set_nothing, submit_nothing, run_nothing },
+    [CU_GRAPH_NODE_TYPE_WAIT_EVENT] = { set_event, submit_wait, NULL },
+    [CU_GRAPH_NODE_TYPE_EVENT_RECORD] = { set_event, submit_record, NULL },
+    [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = { set_alloc, submit_nothing, NULL },
+    [CU_GRAPH_NODE_TYPE_MEM_FREE] = { set_free, submit_nothing, NULL },
+    [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = { set_memops, submit_memops, NULL },
+    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = { hw_cu_conditional_set, hw_cu_conditional_submit,
+                                         hw_cu_conditional_run },
 };
 
 static bool known(CUgraphNodeType t)
@@ -275,10 +364,22 @@ CUresult hw_cu_node_submit(hw_cu_node *n, hw_cu_stream *s)
     return n->enabled ? kinds[n->params.type].submit(n, s) : CUDA_SUCCESS;
 }
 
+hw_status hw_cu_node_run(hw_cu_node *n, uint32_t stream, hw_fault *fault)
+{
+    return n->enabled ? kinds[n->params.type].run(n, stream, fault) : HW_OK;
+}
+
+bool hw_cu_node_may_be_in_body(const hw_cu_node *n)
+{
+    return kinds[n->params.type].run != NULL;
+}
+
 void hw_cu_node_clear(hw_cu_node *n)
 {
     free(n->launch);
     free(n->args);
+    free(n->ops);
+    hw_cu_conditional_clear(n);
     if (n->child)
         hw_cu_graph_free(n->child);
     memory_release(n->memory);
@@ -286,6 +387,27 @@ void hw_cu_node_clear(hw_cu_node *n)
     n->args = NULL;
     n->child = NULL;
     n->memory = NULL;
+    n->ops = NULL;
+}
+
+static CUresult copy_parts(hw_cu_node *to, const hw_cu_node *from)
+{
+    const size_t bytes = from->params.memOp.count * sizeof *from->ops;
+    if (from->ops) {
+        to->ops = malloc(bytes ? bytes : 1);
+        CU_NEED(to->ops, OUT_OF_MEMORY);
+        memcpy(to->ops, from->ops, bytes);
+        to->params.memOp.paramArray = to->ops;
+    }
+    if (from->condition)
+        CU_TRY(hw_cu_conditional_copy(to, from));
+    if (!from->child)
+        return CUDA_SUCCESS;
+    CU_TRY(hw_cu_graph_clone(from->child, to->handle != NULL, &to->child));
+    to->child->is_child = true;
+    to->child->parent = to->graph;
+    to->params.graph.graph = to->child->handle;
+    return CUDA_SUCCESS;
 }
 
 CUresult hw_cu_node_copy(hw_cu_node *to, const hw_cu_node *from)
@@ -309,12 +431,7 @@ CUresult hw_cu_node_copy(hw_cu_node *to, const hw_cu_node *from)
         CU_NEED(to->attributes, OUT_OF_MEMORY);
         memcpy(to->attributes, from->attributes, 16 * sizeof *to->attributes);
     }
-    if (!from->child)
-        return CUDA_SUCCESS;
-    CU_TRY(hw_cu_graph_clone(from->child, to->handle != NULL, &to->child));
-    to->child->is_child = true;
-    to->params.graph.graph = to->child->handle;
-    return CUDA_SUCCESS;
+    return copy_parts(to, from);
 }
 
 /* ---- adding ---- */
@@ -332,6 +449,8 @@ CUresult cuGraphAddNode(CUgraphNode *out, CUgraph handle, const CUgraphNode *nee
         p->alloc.dptr = node->params.alloc.dptr;
     if (p->type == CU_GRAPH_NODE_TYPE_GRAPH)
         p->graph.graph = node->params.graph.graph;
+    if (p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        p->conditional = node->params.conditional;
     return CUDA_SUCCESS;
 }
 
@@ -436,6 +555,14 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *out, CUgraph g, const CUgraphNode *n
     return cuGraphAddNode(out, g, needs, n, &p);
 }
 
+CUresult cuGraphAddBatchMemOpNode(CUgraphNode *out, CUgraph g, const CUgraphNode *needs, size_t n,
+                                  const CUDA_BATCH_MEM_OP_NODE_PARAMS *m)
+{
+    CU_NEED(m, INVALID_VALUE);
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .memOp = *m };
+    return cuGraphAddNode(out, g, needs, n, &p);
+}
+
 /* ---- reading ---- */
 
 static CUresult node_of(CUgraphNode handle, CUgraphNodeType type, hw_cu_node **out)
@@ -463,6 +590,7 @@ READ(cuGraphChildGraphNodeGetGraph, GRAPH, CUgraph, graph.graph)
 READ(cuGraphEventRecordNodeGetEvent, EVENT_RECORD, CUevent, eventRecord.event)
 READ(cuGraphEventWaitNodeGetEvent, WAIT_EVENT, CUevent, eventWait.event)
 READ(cuGraphMemAllocNodeGetParams, MEM_ALLOC, CUDA_MEM_ALLOC_NODE_PARAMS, alloc)
+READ(cuGraphBatchMemOpNodeGetParams, BATCH_MEM_OP, CUDA_BATCH_MEM_OP_NODE_PARAMS, memOp)
 READ(cuGraphMemFreeNodeGetParams, MEM_FREE, CUdeviceptr, free.dptr)
 
 /* ---- changing: a node of a graph, or (in exec) its copy in an exec ---- */
@@ -586,6 +714,21 @@ CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, 
 CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent e)
 {
     CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventWait = { e } };
+    return cuGraphExecNodeSetParams(exec, node, &p);
+}
+
+CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode node, const CUDA_BATCH_MEM_OP_NODE_PARAMS *m)
+{
+    CU_NEED(m, INVALID_VALUE);
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .memOp = *m };
+    return cuGraphNodeSetParams(node, &p);
+}
+
+CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                            const CUDA_BATCH_MEM_OP_NODE_PARAMS *m)
+{
+    CU_NEED(m, INVALID_VALUE);
+    CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .memOp = *m };
     return cuGraphExecNodeSetParams(exec, node, &p);
 }
 

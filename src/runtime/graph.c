@@ -78,6 +78,14 @@ static int current_context(void **ctx)
     return error ? error : hw_cu.ctx_get_current(ctx);
 }
 
+HW_CUDA(int, cudaGraphConditionalHandleCreate, unsigned long long *handle, graph_t graph,
+        unsigned value, unsigned flags)
+{
+    void *ctx;
+    HW_CUDA_TRY(current_context(&ctx));
+    return hw_note(hw_cu.condition_create(handle, graph, ctx, value, flags));
+}
+
 /* ---- kernel nodes ---- */
 
 static int kernel_params(const hw_cudaKernelNodeParams *p, hw_kernel_node *out)
