@@ -176,6 +176,7 @@ static inline bool turn(hw_block *b, uint32_t w)
     b->worker->frame = &b->frames[w];
     b->frames[w].awaited = NULL;
     uint32_t status = b->code[w](&b->frames[w]);
+    b->frames[w].ended = NULL;
     if (status == HW_WARP_BARRIER) {
         wait_at(b, w);
         return true;

@@ -58,10 +58,26 @@ static void check_counts(hw_frame *f, const mbarrier *m)
                  (long long)m->pending, (long long)m->expected, (long long)m->bytes);
 }
 
+/* Warps of the cluster that wait for the phase are told that it has ended: what becomes of the word before their turn comes,
+ * a program that initialises it anew included, does not keep them. */
+static void tell(hw_block *b, const uint64_t *word, uint64_t phase)
+{
+    uint32_t next = 0;
+    for (hw_block *one; (one = hw_cluster_next_live(b, &next));)
+        for (uint64_t left = one->live; left; left &= left - 1) {
+            hw_frame *f = &one->frames[__builtin_ctzll(left)];
+            if (f->awaited != word || f->awaited_phase != phase)
+                continue;
+            f->awaited = NULL;
+            f->ended = word;
+        }
+}
+
 static void settle(hw_frame *f, uint64_t *word, mbarrier *m)
 {
     check_counts(f, m);
     if (m->pending == 0 && m->bytes == 0) {
+        tell(f->owner, word, m->phase);
         m->phase ^= 1;
         m->pending = m->expected;
     }
@@ -73,6 +89,7 @@ static void start(hw_frame *f, uint64_t *word, uint32_t count)
     mbarrier m = { .pending = count, .expected = count };
     if (count == 0 || count > HW_MBAR_COUNT_MOST)
         hw_raise(f, HW_F_TRAP, f->fault_loc, "mbarrier.init with a count of %u", count);
+    f->ended = NULL;
     store(f, word, &m);
 }
 
@@ -164,6 +181,15 @@ static void wait(hw_frame *f, const uint64_t *word, uint64_t phase, bool only_on
     f->spins = HW_SPINS_A_TURN - 1;
     f->awaited = only_one ? word : NULL;
     f->awaited_phase = phase;
+    f->awaited_loc = f->fault_loc;
+}
+
+/* Has the lane been told that the phase has ended, which it asked about at this instruction in its last turn? On hardware the
+ * instruction waits, and says so. */
+static bool told(const hw_frame *f, const uint64_t *word, uint64_t phase, uint32_t lane)
+{
+    return f->ended == word && f->awaited_phase == phase && f->awaited_loc == f->fault_loc &&
+           f->awaited_lanes >> lane & 1;
 }
 
 void hw_h_mbarrier_wait(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
@@ -176,7 +202,7 @@ void hw_h_mbarrier_wait(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, u
         f->fault_lanes = 1u << l;
         const uint64_t *word = word_at(f, u64_of(io, 0, l));
         uint64_t phase = aux & HW_MBAR_PARITY ? u32_of(io, 1, l) & 1 : u64_of(io, 1, l) >> PHASE;
-        bool done = *word >> PHASE != phase;
+        bool done = *word >> PHASE != phase || told(f, word, phase, l);
         if (io->ndst)
             ((uint8_t *)io->dst[0])[l] = done;
         only_one &= !awaited || (awaited == word && awaited_phase == phase);
@@ -185,6 +211,7 @@ void hw_h_mbarrier_wait(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, u
         all_wait &= !done;
     }
     f->fault_lanes = 0;
+    f->ended = NULL;
     if (all_wait && awaited)
         wait(f, awaited, awaited_phase, only_one, lanes);
 }

@@ -92,6 +92,7 @@ static void park(hw_frame *f, uint32_t id, uint32_t count, uint32_t lanes)
 
 void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint32_t lanes)
 {
+    f->ended = NULL;
     while (lanes) {
         uint32_t first = (uint32_t)__builtin_ctz(lanes), same = 0;
         FOR_BITS(l, lanes)

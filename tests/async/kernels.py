@@ -89,6 +89,38 @@ OTHERS: st.shared.u32 [tile], 77; mbarrier.arrive.shared::cta.b64 %d3, [bar];
 DONE:
     """
     gives("a lane for its warp", lanes, [77])
+    # the last warp to arrive initialises the barrier for its next use at once: those that wait are told of the first phase's end nevertheless
+    anew = INIT.format(128) + """
+    mov.u32 %r5, 0;
+AGAIN: mbarrier.arrive.shared::cta.b64 %d3, [bar];
+W: mbarrier.try_wait.shared::cta.b64 %p2, [bar], %d3; @!%p2 bra W;
+    @%p1 mbarrier.init.shared::cta.b64 [bar], 128;
+    bar.sync 0;
+    add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 5; @%p4 bra AGAIN;
+    st.global.u32 [%d2], %r5;
+    """
+    gives("initialised anew before others look", anew, [5] * 128, block=128)
+    gives("one block of a cluster does so", anew.replace("bar.sync 0;\n    add", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n    add"),
+          [5] * 256, block=128, grid=2, cluster=".reqnctapercluster 2")
+    # who has given up waiting asks about the barrier's next use: nobody may tell it of the first one's end
+    later = INIT.format(33) + """
+    mov.u32 %r5, 0; setp.ge.u32 %p3, %r1, 32; @%p3 bra SECOND;
+    mbarrier.arrive.shared::cta.b64 _, [bar];
+ASK: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
+    @%p2 bra CAME;
+    setp.ne.u32 %p5, %r5, 0; @%p5 bra ASK;
+    bar.sync 1;
+    mov.u32 %r5, 1; bra ASK;
+CAME: ld.shared.u32 %r8, [tile]; st.global.u32 [%d2], %r8; bra DONE;
+SECOND: setp.ne.u32 %p6, %r1, 32;
+    @!%p6 mbarrier.arrive.shared::cta.b64 _, [bar];
+    @!%p6 mbarrier.init.shared::cta.b64 [bar], 1;
+    bar.sync 1; bar.sync 2, 32;
+    @!%p6 st.shared.u32 [tile], 9;
+    @!%p6 mbarrier.arrive.shared::cta.b64 _, [bar];
+DONE:
+    """
+    gives("a later use of the barrier", later, [9] * 32 + [0] * 32, block=64)
     says("too many arrivals", INIT.format(8) + "mbarrier.arrive.shared::cta.b64 _, [bar], 3;",
          "arrivals more than a phase of 8 expects")
     says("a count of 0", INIT.format("%r1"), "mbarrier.init with a count of 0")
