@@ -89,10 +89,12 @@ static hw_status compile_kernel(const options *o, const hw_ptx_module *m, uint32
 
 static bool parse_options(int argc, char **argv, options *o)
 {
-    *o = (options){
-        .rounds = 1,
-        .variant = { .block = { 256, 1, 1 }, .independent = true, .small_grid = true, .tier = 1 }
-    };
+    *o = (options){ .rounds = 1,
+                    .variant = { .block = { 256, 1, 1 },
+                                 .independent = true,
+                                 .small_grid = true,
+                                 .whole_blocks = true,
+                                 .tier = 1 } };
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (argv[i][0] != '-') {

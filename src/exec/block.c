@@ -207,7 +207,8 @@ static bool stopped(const hw_block *b)
 static hw_outcome run_through(hw_block *b)
 {
     hw_warp_fn *code = b->began->run;
-    for (uint32_t w = 0; w < b->nwarps; w++) {
+    uint32_t calls = b->began->whole_block ? 1 : b->nwarps;
+    for (uint32_t w = 0; w < calls; w++) {
         b->worker->frame = &b->frames[w];
         code(&b->frames[w]);
     }

@@ -304,7 +304,11 @@ void hw_block_start(hw_block *b, uint64_t index)
     b->began = choose_code(b);
     if (b->at_cluster.used)
         memset(&b->at_cluster, 0, sizeof b->at_cluster);
-    for (uint32_t w = 0; w < b->nwarps; w++) {
+    /* one frame serves all warps of code that runs them in one call, and counts them up */
+    uint32_t frames = b->began->whole_block ? 1 : b->nwarps;
+    b->frames[0].warp = 0;
+    b->frames[0].tid = r->tids;
+    for (uint32_t w = 0; w < frames; w++) {
         hw_frame *f = &b->frames[w];
         b->code[w] = b->began->run;
         f->resume = 0;
@@ -319,6 +323,6 @@ void hw_block_start(hw_block *b, uint64_t index)
         f->smid = smid;
         memcpy(f->ctaid, ctaid, sizeof ctaid);
     }
-    if (last)
+    if (last && frames == b->nwarps)
         b->frames[b->nwarps - 1].lanes = (1u << last) - 1;
 }

@@ -8,7 +8,7 @@
 
 #include "hw_jit.h"
 
-enum { HW_CODEGEN_ABI = 2 };
+enum { HW_CODEGEN_ABI = 3 };
 
 typedef struct hw_codegen_options {
     const char *cpu; /* LLVM's name of a processor; NULL: this host with its features */

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FORMAT = 3 };
+enum { FORMAT = 4 };
 static const char MAGIC[8] = "HWJITOBJ";
 
 typedef struct header {
@@ -27,7 +27,8 @@ typedef struct header {
     hw_entry_key key;
     uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, count_bytes;
     uint8_t recursive, suspends, spins, flush_all;
-    uint32_t made_us, best;
+    uint32_t made_us;
+    uint16_t best, whole_block;
 } header;
 
 typedef struct place {
@@ -47,6 +48,7 @@ hw_entry_key hw_entry_key_of(const hw_jit_source *s, const hw_variant *v, uint64
     k.lockstep_first = v->lockstep_first;
     k.no_shapes = v->no_shapes;
     k.cooperative = v->cooperative;
+    k.whole_blocks = v->whole_blocks;
     k.tier = v->tier;
     k.build = build;
     return k;
@@ -102,6 +104,7 @@ static header describe(const hw_entry_key *k, const hw_code *info)
     h.flush_all = info->flush_all;
     h.made_us = info->made_us;
     h.best = info->best;
+    h.whole_block = info->whole_block;
     return h;
 }
 
@@ -205,6 +208,7 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
                        .n_symbols = h.n_symbols,
                        .symbols = (const uint32_t *)(const void *)(file.ptr + at),
                        .suspends = h.suspends,
+                       .whole_block = h.whole_block,
                        .spins = h.spins,
                        .flush_all = h.flush_all,
                        .n_locs = h.n_locs,

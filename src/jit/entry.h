@@ -11,8 +11,8 @@
 typedef struct hw_entry_key {
     uint8_t source[32];
     uint32_t block[3], listeners;
-    uint8_t independent, lockstep_first, small_grid, no_shapes, cooperative, tier;
-    uint8_t zero[2];
+    uint8_t independent, lockstep_first, small_grid, no_shapes, cooperative, whole_blocks, tier;
+    uint8_t zero[1];
     uint64_t build; /* version, code generator, processor */
 } hw_entry_key;
 

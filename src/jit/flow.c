@@ -70,7 +70,7 @@ static hw_lv opaque_masks(hw_gen *g)
     hw_lb here = LLVMGetInsertBlock(g->b);
     hw_lv seen =
         LLVMGetInlineAsm(ft, "", 0, "r,~{memory}", 11, true, false, LLVMInlineAsmDialectATT, false);
-    hwg_at(g, g->entry);
+    hwg_at(g, g->each);
     LLVMBuildMemSet(g->b, all, hwg_k(g->i8, 0), hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 64);
     LLVMBuildCall2(g->b, ft, seen, &all, 1, "");
     hwg_at(g, here);

@@ -40,7 +40,7 @@ static void reset(hw_gen *g, uint32_t index)
     g->scratch = NULL;
     g->local_used = NULL;
     g->io = NULL;
-    g->rotate = NULL;
+    g->rotate = g->warp = NULL;
     g->stamp = 1;
     g->in = NULL;
 }
@@ -68,15 +68,25 @@ static const hw_variant *variant_for(hw_gen *g)
     return v;
 }
 
+static uint32_t warps(const hw_gen *g)
+{
+    const uint32_t *n = g->v->block;
+    return (uint32_t)(((uint64_t)n[0] * n[1] * n[2] + GEN_LANES - 1) / GEN_LANES);
+}
+
 static void start_function(hw_gen *g)
 {
-    g->entry = hwg_block(g, "entry");
+    g->entry = g->each = hwg_block(g, "entry");
+    if (g->f->is_kernel && g->v->whole_blocks && warps(g) > 1) {
+        g->each = hwg_block(g, "each");
+        g->warp = hwg_alloca_raw(g, g->i32, 0, "warp");
+    }
     g->done = hwg_block(g, "done");
     hwg_at(g, g->entry);
     hwg_regs_init(g);
     g->live = hwg_alloca(g, g->i32, "live");
     g->mask_slot = hwg_alloca(g, g->i32, "mask");
-    hwg_at(g, g->entry);
+    hwg_at(g, g->each);
     hw_lv lanes =
         g->f->is_kernel ? hwg_frame(g, offsetof(hw_frame, lanes), g->i32) : LLVMGetParam(g->fn, 1);
     LLVMBuildStore(g->b, lanes, g->live);
@@ -99,6 +109,51 @@ static void first_block(hw_gen *g)
     }
 }
 
+static void set_frame(hw_gen *g, size_t offset, hw_lv x)
+{
+    LLVMBuildStore(g->b, x, hwg_frame_addr(g, offset));
+}
+
+static bool function_has(const hw_wir_function *f, unsigned op)
+{
+    for (size_t b = 0; b < f->blocks.len; b++)
+        for (size_t i = 0; i < f->blocks.ptr[b].insns.len; i++)
+            if (f->blocks.ptr[b].insns.ptr[i].op == op)
+                return true;
+    return false;
+}
+
+/* Does no warp ever wait, nor come in from other code, nor is looked at by others? */
+static bool runs_through(const hw_gen *g)
+{
+    bool alone = g->warp && !g->info->suspends && !g->points.len && !g->v->no_shapes;
+    for (size_t f = 0; f < g->m->functions.len && alone; f++)
+        alone = !function_has(&g->m->functions.ptr[f], HW_W_BARRIER_ARRIVE);
+    return alone;
+}
+
+/* The frame becomes that of the next warp, if there is one. */
+static void next_warp(hw_gen *g)
+{
+    enum { TID_BYTES = 3 * GEN_LANES * sizeof(uint32_t) };
+    const uint32_t *n = g->v->block;
+    unsigned last = (unsigned)((uint64_t)n[0] * n[1] * n[2] % GEN_LANES);
+    hw_lb more = hwg_block(g, "next"), end = hwg_block(g, "end");
+    hw_lv warp = b_add(g, hwg_frame_once(g, offsetof(hw_frame, warp), g->i32), hwg_k(g->i32, 1));
+    hw_lv tid = hwg_frame(g, offsetof(hw_frame, tid), g->ptr), lanes = hwg_k(g->i32, UINT32_MAX);
+    LLVMBuildCondBr(g->b, b_icmp(g, LLVMIntEQ, warp, hwg_k(g->i32, warps(g))), end, more);
+    hwg_at(g, more);
+    if (last)
+        lanes = b_select(g, b_icmp(g, LLVMIntEQ, warp, hwg_k(g->i32, warps(g) - 1)),
+                         hwg_k(g->i32, (1u << last) - 1), lanes);
+    LLVMBuildStore(g->b, warp, g->warp);
+    set_frame(g, offsetof(hw_frame, warp), warp);
+    set_frame(g, offsetof(hw_frame, lanes), lanes);
+    set_frame(g, offsetof(hw_frame, tid), hwg_gep_k(g, tid, TID_BYTES));
+    LLVMBuildBr(g->b, g->each);
+    hwg_at(g, end);
+}
+
 static void last_block(hw_gen *g)
 {
     hwg_at(g, g->done);
@@ -107,7 +162,11 @@ static void last_block(hw_gen *g)
         LLVMBuildRetVoid(g->b);
         return;
     }
-    LLVMBuildStore(g->b, hwg_k(g->i32, 0), hwg_frame_addr(g, offsetof(hw_frame, lanes)));
+    if (g->findex == 0)
+        g->info->whole_block = runs_through(g);
+    if (g->info->whole_block)
+        next_warp(g);
+    set_frame(g, offsetof(hw_frame, lanes), hwg_k(g->i32, 0));
     LLVMBuildRet(g->b, hwg_k(g->i32, HW_WARP_DONE));
 }
 

@@ -47,10 +47,11 @@ typedef struct hw_code {
     uint32_t registers; /* estimate: live 32-bit values a lane */
     uint32_t n_symbols; /* frame.symbols: external ids below */
     const uint32_t *symbols;
-    bool suspends;   /* can return anything but DONE */
-    bool spins;      /* has spin loops */
-    bool flush_all;  /* MXCSR: FTZ and DAZ set while this code runs */
-    uint32_t n_locs; /* for messages: loc index -> place */
+    bool suspends;    /* can return anything but DONE */
+    bool whole_block; /* one call, for warp 0, runs all warps of the block in one frame */
+    bool spins;       /* has spin loops */
+    bool flush_all;   /* MXCSR: FTZ and DAZ set while this code runs */
+    uint32_t n_locs;  /* for messages: loc index -> place */
     const hw_wir_loc *locs;
     const hw_count_table *count; /* if the variant has listeners; else NULL */
     bool best;                   /* no better code can be made */

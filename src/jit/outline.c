@@ -47,7 +47,7 @@ static bool same(const hw_gen_outlined *x, const hw_gen_outlined *y)
 /* What an emitter keeps of the function it is in. */
 typedef struct context {
     hw_lv fn, exec, frame, scratch;
-    hw_lb entry, here;
+    hw_lb entry, each, here;
     LLVMMetadataRef loc;
     hw_lv once[HW_COUNTOF(((hw_gen *)0)->once)];
 } context;
@@ -59,6 +59,7 @@ static context leave(hw_gen *g)
                   .frame = g->frame,
                   .scratch = g->scratch,
                   .entry = g->entry,
+                  .each = g->each,
                   .here = LLVMGetInsertBlock(g->b),
                   .loc = LLVMGetCurrentDebugLocation2(g->b) };
     memcpy(c.once, g->once, sizeof c.once);
@@ -75,6 +76,7 @@ static void come_back(hw_gen *g, const context *c)
     g->frame = c->frame;
     g->scratch = c->scratch;
     g->entry = c->entry;
+    g->each = c->each;
     memcpy(g->once, c->once, sizeof g->once);
     hwg_at(g, c->here);
     LLVMSetCurrentDebugLocation2(g->b, c->loc);
@@ -96,7 +98,7 @@ hw_lv hwg_outline(hw_gen *g, const char *name, hw_lt result, const hw_lv *args, 
     g->fn = fn;
     g->frame = params[0];
     g->exec = params[n];
-    g->entry = hwg_block(g, "entry");
+    g->entry = g->each = hwg_block(g, "entry");
     hw_lb start = hwg_block(g, "start");
     hwg_at(g, start);
     LLVMBuildRet(g->b, body(g, params + 1, ctx));

@@ -115,6 +115,8 @@ typedef struct hw_gen {
     const hw_wir_analysis *an;
     hw_lv fn, frame;
     hw_lb entry; /* allocas and loads of the frame's constants */
+    hw_lb each;  /* where each warp begins: loads of what differs; the entry where there is one */
+    hw_lv warp;  /* i32 alloca: its number, where one call may run all */
     hw_lb done;  /* returns HW_WARP_DONE */
     hw_gen_reg *regs;
     const bool *homes;                 /* per register: it lives in frame.save; NULL: none does */

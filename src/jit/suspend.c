@@ -474,6 +474,14 @@ void hwg_points_finish(hw_gen *g, hw_lb start)
         LLVMBuildBr(g->b, start);
     }
     hwg_at(g, g->entry);
+    if (g->warp)
+        LLVMBuildStore(g->b,
+                       g->info->whole_block ? hwg_k(g->i32, 0)
+                                            : hwg_frame(g, offsetof(hw_frame, warp), g->i32),
+                       g->warp);
+    if (g->each != g->entry)
+        LLVMBuildBr(g->b, g->each);
+    hwg_at(g, g->each);
     LLVMBuildBr(g->b, dispatch);
 }
 

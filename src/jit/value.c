@@ -187,7 +187,8 @@ hw_lv hwg_alloca_raw(hw_gen *g, hw_lt t, unsigned align, const char *name)
 hw_lv hwg_alloca(hw_gen *g, hw_lt t, const char *name)
 {
     hw_lv a = hwg_alloca_raw(g, t, 0, name);
-    hw_lb here = enter_entry(g);
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    hwg_at(g, g->each);
     LLVMBuildStore(g->b, LLVMConstNull(t), a);
     LLVMPositionBuilderAtEnd(g->b, here);
     return a;
@@ -203,10 +204,24 @@ hw_lv hwg_frame(hw_gen *g, size_t offset, hw_lt t)
     return LLVMBuildLoad2(g->b, t, hwg_frame_addr(g, offset), "");
 }
 
+/* What the warps of a block differ in. */
+static hw_lv frame_of_warp(hw_gen *g, size_t offset, hw_lt t)
+{
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    hwg_at(g, g->each);
+    hw_lv x = offset == offsetof(hw_frame, warp) && g->warp
+                  ? LLVMBuildLoad2(g->b, g->i32, g->warp, "")
+                  : hwg_frame(g, offset, t);
+    hwg_at(g, here);
+    return x;
+}
+
 hw_lv hwg_frame_once(hw_gen *g, size_t offset, hw_lt t)
 {
     /* a pointer's second half is free: there the same field is kept as a pointer */
     hw_lv *slot = &g->once[offset / 4 + (t == g->ptr)];
+    if (!*slot && (offset == offsetof(hw_frame, warp) || offset == offsetof(hw_frame, tid)))
+        *slot = frame_of_warp(g, offset, t);
     if (!*slot) {
         hw_lb here = enter_entry(g);
         *slot = hwg_frame(g, offset, t);

@@ -42,6 +42,8 @@ typedef struct hw_variant {
     bool no_shapes; /* slow variant: no assumption of unwrapped addresses (target of a failed guard)
                      */
     bool cooperative; /* several blocks share a worker: spin loops must suspend */
+    bool
+        whole_blocks; /* code whose warps never wait may run all of a block's (hw_code.whole_block) */
     uint8_t tier;     /* 0 quick, 1 optimised */
 } hw_variant;
 

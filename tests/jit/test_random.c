@@ -521,6 +521,7 @@ typedef struct world {
     uint64_t params[3];
     hw_variant v;
     uint32_t threads;
+    bool one_local; /* code that runs whole blocks has one local memory for all warps */
 } world;
 
 static jmp_buf out;
@@ -719,7 +720,19 @@ static void new_world(world *w, uint64_t seed)
     w->params[2] = (uint64_t)(uintptr_t)line_at(w);
 }
 
-static void fill(world *w, hw_frame *f, uint32_t warp, uint32_t (*tid)[32])
+static uint32_t tids[MOST_THREADS / 32][3][32];
+
+static void fill_tids(const world *w)
+{
+    for (uint32_t t = 0; t < MOST_THREADS; t++) {
+        uint32_t(*tid)[32] = tids[t / 32];
+        tid[0][t % 32] = t % w->v.block[0];
+        tid[1][t % 32] = t / w->v.block[0] % w->v.block[1];
+        tid[2][t % 32] = t / w->v.block[0] / w->v.block[1];
+    }
+}
+
+static void fill(world *w, hw_frame *f, uint32_t warp)
 {
     static uint32_t stop;
     uint32_t left = w->threads - warp * 32;
@@ -737,13 +750,7 @@ static void fill(world *w, hw_frame *f, uint32_t warp, uint32_t (*tid)[32])
     f->warp = warp;
     f->nwarps = (w->threads + 31) / 32;
     f->stop = &stop;
-    for (uint32_t l = 0; l < 32; l++) {
-        uint32_t t = warp * 32 + l;
-        tid[0][l] = t % w->v.block[0];
-        tid[1][l] = t / w->v.block[0] % w->v.block[1];
-        tid[2][l] = t / w->v.block[0] / w->v.block[1];
-    }
-    f->tid = &tid[0][0];
+    f->tid = &tids[warp][0][0];
 }
 
 typedef struct subject {
@@ -792,11 +799,15 @@ static const hw_code *compile(hw_jit *j, subject *s, const hw_variant *v)
     return code;
 }
 
-static unsigned deopts, suspensions;
+static unsigned deopts, suspensions, whole_blocks;
+
+static uint32_t calls(const world *w, const hw_code *code)
+{
+    return code->whole_block ? 1 : (w->threads + 31) / 32;
+}
 
 static bool run_code(hw_jit *j, subject *s, world *w)
 {
-    static uint32_t tid[3][32];
     hw_variant slow = w->v;
     slow.no_shapes = true;
     const hw_code *code = compile(j, s, &w->v);
@@ -806,10 +817,13 @@ static bool run_code(hw_jit *j, subject *s, world *w)
         return false;
     if (s->counted)
         counters[0] = new_counters(code);
-    for (uint32_t warp = 0; warp * 32 < w->threads; warp++) {
+    fill_tids(w);
+    w->one_local = code->whole_block;
+    whole_blocks += code->whole_block;
+    for (uint32_t warp = 0; warp < calls(w, code); warp++) {
         hw_frame f = { 0 };
         const hw_code *now = code;
-        fill(w, &f, warp, tid);
+        fill(w, &f, warp);
         f.save = aligned_alloc(64, 1 << 20);
         f.counters = counters[0];
         running = now;
@@ -866,7 +880,7 @@ static bool run_reference(subject *s, world *w)
         interp x = { .m = m,
                      .params = (const uint8_t *)w->params,
                      .shared = shared_at(w),
-                     .local = local_at(w, warp),
+                     .local = local_at(w, w->one_local ? 0 : warp),
                      .local_stride = LOCAL_STRIDE,
                      .lanes = left >= 32 ? UINT32_MAX : (1u << left) - 1,
                      .nctaid = { 1, 1, 1 },
@@ -904,6 +918,7 @@ static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
     s.whole = w->threads % 32 == 0;
     s.counted = seed & 1;
     w->v.listeners = s.counted ? HW_LISTEN_COUNT | (seed & 2 ? HW_LISTEN_ACCESS : 0) : 0;
+    w->v.whole_blocks = !s.counted && seed & 2;
     bool ok = run_code(j, &s, w);
     memcpy(left, w->memory, w->bytes);
     new_world(w, seed);
@@ -933,9 +948,9 @@ int main(int argc, char **argv)
     alarm(600);
     for (unsigned i = 0; i < trials; i++)
         failed += !trial(seed + i, j, &w, argc > 3 ? (uint8_t)atoi(argv[3]) : 1);
-    printf("%u kernels, %u failed; %u suspensions, %u fell back; %llu lanes and %llu of accesses "
-           "counted\n",
-           trials, failed, suspensions, deopts, (unsigned long long)seen_lanes,
+    printf("%u kernels, %u failed; %u suspensions, %u fell back, %u ran blocks at once; %llu lanes "
+           "and %llu of accesses counted\n",
+           trials, failed, suspensions, deopts, whole_blocks, (unsigned long long)seen_lanes,
            (unsigned long long)seen_moved);
     hw_jit_free(j);
     return failed != 0;
