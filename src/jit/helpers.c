@@ -42,8 +42,7 @@ double hw_jit_from_half(uint16_t h)
 }
 
 hw_helper_fn *const hw_jit_helpers[HW_H_COUNT] = {
-    [HW_H_FNS] = h_fns,
-    [HW_H_NARROW] = hw_jit_narrow,
-    [HW_H_MMA] = hw_jit_mma,
+    [HW_H_FNS] = h_fns,          [HW_H_NARROW] = hw_jit_narrow,
+    [HW_H_MMA] = hw_jit_mma,     [HW_H_MMA_MORE] = hw_jit_mma_more,
     [HW_H_WGMMA] = hw_jit_wgmma,
 };

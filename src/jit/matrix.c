@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helper MMA: matrix products of a warp. Fragments are gathered into whole matrices, multiplied, and
- * the result is dealt out again. Floats are summed in double, in ascending order of k, and rounded
+ * the result is dealt out again. Floats but doubles are summed in double, in ascending order of k, and rounded
  * once, which is at least as exact as the hardware's unspecified order (PTX ISA 9.7.14).
  *
  * A register of a fragment, over the 32 lanes, is a block of 8 rows (of B: columns) of 16 bytes (f64:
  * 32); C's are pairs of columns. wmma's wider matrices are several of those side by side. The bytes are put in order first, then all elements decoded, by
  * vectors of eight, compiled for three generations of processors. */
 #include "matrix.h"
+
+#include <fenv.h>
+#include <math.h>
 
 /* ---- registers to matrices in row order, undecoded, and back ---- */
 
@@ -109,10 +112,31 @@ CLONED static void multiply_small_floats(const product *p)
     multiply_floats(p);
 }
 
-/* Those of doubles are not: never fused. */
-static void multiply_doubles(const product *p)
+/* What the compiler must not move across a change of the rounding mode. */
+#define KEEP_HERE(a, b, c) __asm__ volatile("" : : "r"(a), "r"(b), "r"(c) : "memory")
+
+/* Those of doubles are not: each is fused with its sum, in the instruction's rounding mode (PTX ISA 9.7.14.5.14). */
+CLONED static void multiply_doubles(const product *p)
 {
-    multiply_floats(p);
+    static const int modes[] = { [HW_ROUND_N] = FE_TONEAREST,
+                                 [HW_ROUND_Z] = FE_TOWARDZERO,
+                                 [HW_ROUND_M] = FE_DOWNWARD,
+                                 [HW_ROUND_P] = FE_UPWARD };
+    double a[MOST], b[MOST], c[MOST];
+    const hw_mma *x = &p->x;
+    int old = fegetround();
+    gather(&p->a, p->src, a);
+    gather(&p->b, p->src + registers(&p->a), b);
+    gather(&p->c, p->src + registers(&p->a) + registers(&p->b), c);
+    fesetround(modes[x->flags >> HW_MMA_ROUND_SHIFT]);
+    KEEP_HERE(a, b, c);
+    for (unsigned i = 0; i < x->m; i++)
+        for (unsigned j = 0; j < x->n; j++)
+            for (unsigned k = 0; k < x->k; k++)
+                c[i * x->n + j] = fma(a[i * x->k + k], b[k * x->n + j], c[i * x->n + j]);
+    KEEP_HERE(a, b, c);
+    fesetround(old);
+    deal(&p->d, p->dst, c);
 }
 
 /* 32 products of bytes fit easily; what C adds may not. */

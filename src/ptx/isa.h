@@ -24,7 +24,7 @@ typedef enum ptx_mod {
 
 enum {
     PTX_BAG_WORDS = (PTX_M_COUNT + 63) / 64,
-    PTX_MAX_TYPES = 4,
+    PTX_MAX_TYPES = 5,
     PTX_MAX_SLOTS = 14,
     PTX_MAX_SPECS = 8
 };

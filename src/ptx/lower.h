@@ -209,15 +209,28 @@ void w_sust(lw *l);
 
 /* ---- lower_matrix.c ---- */
 void w_ldmatrix(lw *l);
+void w_ldmatrix_bytes(lw *l);
 void w_stmatrix(lw *l);
+void w_stmatrix_bytes(lw *l);
 void w_movmatrix(lw *l);
-void w_mma(lw *l);
-void w_wmma_mma(lw *l);
 void w_wmma_load(lw *l);
 void w_wmma_store(lw *l);
+
+/* ---- lower_mma.c ---- */
+void w_mma(lw *l);
+void w_wmma_mma(lw *l);
+void w_mma_quads(lw *l);
+void w_mma_more(lw *l);
 /* A list of n registers of some bits? Else it fails. */
 bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits);
+uint32_t lw_fragment_parts(const ptx_operand *o);
+const ptx_operand *lw_fragment_part(const ptx_operand *o, uint32_t k);
+bool lw_operands_are(lw *l, uint32_t least, uint32_t most); /* else it fails */
+hw_mma lw_mma_shape(const lw *l);
 uint8_t lw_mma_type(uint8_t t); /* ptx_type -> hw_mma_type */
+unsigned lw_element_bits(uint8_t t);
+/* Registers of a fragment of `count` elements: see helper MMA. */
+uint32_t lw_fragment_size(const lw *l, uint32_t count, uint8_t type, bool is_factor);
 
 /* ---- lower_wgmma.c ---- */
 void w_wgmma(lw *l);

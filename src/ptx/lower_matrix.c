@@ -18,37 +18,6 @@ static hw_wir_val add(lw *l, hw_wir_type t, hw_wir_val a, hw_wir_val b)
     return hw_wir_op2(&l->b, HW_W_ADD, t, a, b);
 }
 
-/* An operand that is a fragment: {r0, r1 ...} or one register. */
-static uint32_t parts(const ptx_operand *o)
-{
-    return o->kind == PTX_O_VECTOR ? o->nitems : 1;
-}
-
-static const ptx_operand *part(const ptx_operand *o, uint32_t k)
-{
-    return o->kind == PTX_O_VECTOR ? &o->items[k] : o;
-}
-
-static bool operands_are(lw *l, uint32_t least, uint32_t most)
-{
-    if (l->i->nops >= least && l->i->nops <= most)
-        return true;
-    lw_fail(l, "%u operands where %u are expected", l->i->nops, least);
-    return false;
-}
-
-bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
-{
-    bool fits = parts(o) == n;
-    for (uint32_t k = 0; fits && k < n; k++) {
-        const ptx_operand *p = part(o, k);
-        fits = p->kind == PTX_O_REG && ptx_types[l->f->regs.ptr[p->reg].type].bits == bits;
-    }
-    if (!fits)
-        lw_fail(l, "a fragment of %u registers of %u bits is expected", n, bits);
-    return fits;
-}
-
 /* ---- 8 x 8 matrices of 16 bits: lanes exchange row addresses ---- */
 
 typedef struct row_address {
@@ -149,7 +118,7 @@ void w_movmatrix(lw *l)
 void w_ldmatrix(lw *l)
 {
     bool trans = lw_has(l, PTX_M_trans);
-    if (!operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], matrices(l), 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[1]);
     hw_wir_val v[4];
@@ -159,124 +128,138 @@ void w_ldmatrix(lw *l)
             k ? HW_I_PART : 0;
     }
     for (uint32_t k = 0; k < matrices(l); k++) /* after all: the address may be a result */
-        lw_set(l, part(&l->i->ops[0], k), PTX_B32, trans ? transpose(l, v[k]) : v[k]);
+        lw_set(l, lw_fragment_part(&l->i->ops[0], k), PTX_B32, trans ? transpose(l, v[k]) : v[k]);
 }
 
 void w_stmatrix(lw *l)
 {
     bool trans = lw_has(l, PTX_M_trans);
-    if (!operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[0]);
     for (uint32_t k = 0; k < matrices(l); k++) {
-        hw_wir_val v = lw_read(l, part(&l->i->ops[1], k), PTX_B32);
+        hw_wir_val v = lw_read(l, lw_fragment_part(&l->i->ops[1], k), PTX_B32);
         v = trans ? transpose(l, v) : v;
         access(l, HW_W_STORE, HW_T_I32, &r, pair_address(l, &r, k), 1, &v)->flags |=
             k ? HW_I_PART : 0;
     }
 }
 
-/* ---- products ---- */
+/* ---- matrices of bytes: words as above, then bytes between the lanes ----
+ * A lane's word of a matrix of 8 rows of 16 bytes is four bytes of its row; lane is 4 * row + word. */
 
-/* clang-format off */
-static const struct {
-    uint8_t mod, m, n, k;
-} shapes[] = {
-    { PTX_M_m16n8k4, 16, 8, 4 },    { PTX_M_m16n8k8, 16, 8, 8 },    { PTX_M_m16n8k16, 16, 8, 16 },
-    { PTX_M_m16n8k32, 16, 8, 32 },  { PTX_M_m8n8k4, 8, 8, 4 },      { PTX_M_m8n8k16, 8, 8, 16 },
-    { PTX_M_m16n16k16, 16, 16, 16 }, { PTX_M_m32n8k16, 32, 8, 16 }, { PTX_M_m8n32k16, 8, 32, 16 },
-    { PTX_M_m16n16k8, 16, 16, 8 },  { PTX_M_m8n8k32, 8, 8, 32 },    { PTX_M_m16n8k64, 16, 8, 64 },
-    { PTX_M_m8n8k128, 8, 8, 128 },  { PTX_M_m16n8k128, 16, 8, 128 }, { PTX_M_m16n8k256, 16, 8, 0 },
-};
-static const struct {
-    uint8_t type, mma, bits;
-} elements[] = {
-    { PTX_F16, HW_MMA_F16, 16 }, { PTX_BF16, HW_MMA_BF16, 16 }, { PTX_TF32, HW_MMA_TF32, 32 },
-    { PTX_F32, HW_MMA_F32, 32 }, { PTX_F64, HW_MMA_F64, 64 },   { PTX_S8, HW_MMA_S8, 8 },
-    { PTX_U8, HW_MMA_U8, 8 },    { PTX_S32, HW_MMA_S32, 32 },   { PTX_E4M3, HW_MMA_E4M3, 8 },
-    { PTX_E5M2, HW_MMA_E5M2, 8 }, { PTX_S4, HW_MMA_S4, 4 },     { PTX_U4, HW_MMA_U4, 4 },
-    { PTX_B1, HW_MMA_B1, 1 },
-};
-/* clang-format on */
+typedef struct lanes { /* this lane's number, and parts of it */
+    hw_wir_val lane, group, in_group;
+} lanes;
 
-static hw_mma shape_of(const lw *l)
+static lanes own_lane(lw *l)
 {
-    for (size_t k = 0; k < HW_COUNTOF(shapes); k++)
-        if (lw_has(l, shapes[k].mod))
-            return (hw_mma){ .m = shapes[k].m, .n = shapes[k].n, .k = shapes[k].k };
-    return (hw_mma){ 0 };
+    hw_wir_val lane = lw_nullary(l, HW_W_SREG, HW_T_I32, HW_SR_LANEID);
+    return (lanes){ lane, i32(l, HW_W_SHR_U, lane, 2), i32(l, HW_W_AND, lane, 3) };
 }
 
-uint8_t lw_mma_type(uint8_t t)
+static hw_wir_val op32(lw *l, hw_wir_op op, hw_wir_val a, hw_wir_val b)
 {
-    for (size_t k = 0; k < HW_COUNTOF(elements); k++)
-        if (elements[k].type == t)
-            return elements[k].mma;
-    return HW_MMA_F16;
+    return hw_wir_op2(&l->b, op, HW_T_I32, a, b);
 }
 
-static unsigned element_bits(uint8_t t)
+/* The lowest four runs of `bits` bits of a word, a byte each. */
+static hw_wir_val spread(lw *l, hw_wir_val v, unsigned bits)
 {
-    for (size_t k = 0; k < HW_COUNTOF(elements); k++)
-        if (elements[k].type == t)
-            return elements[k].bits;
-    return 0;
+    hw_wir_val r = hw_wir_imm(0);
+    for (unsigned k = 0; k < 4; k++) {
+        hw_wir_val e = i32(l, HW_W_AND, i32(l, HW_W_SHR_U, v, k * bits), (1u << bits) - 1);
+        r = op32(l, HW_W_OR, r, i32(l, HW_W_SHL, e, 8 * k));
+    }
+    return r;
 }
 
-/* Registers of a fragment: see helper MMA. */
-static uint32_t fragment_size(const lw *l, uint32_t count, uint8_t type, bool is_factor)
+/* Rows of sixteen elements of 6 or 4 bits, packed and padded, as rows of bytes: b6x16_p32, b4x16_p64. */
+static hw_wir_val unpack(lw *l, hw_wir_val packed)
 {
-    bool wmma = hw_str_is(l->i->opcode, "wmma");
-    unsigned bits = element_bits(type), in_register = bits == 64 ? 1 : 32 / bits;
-    return wmma && type == PTX_F16 && is_factor ? 8 : count / 32 / in_register;
+    unsigned bits = lw_has(l, PTX_M_b6x16_p32) ? 6 : lw_has(l, PTX_M_b4x16_p64) ? 4 : 8;
+    if (bits == 8)
+        return packed;
+    lanes me = own_lane(l);
+    hw_wir_val first = i32(l, HW_W_MUL, me.in_group, 4 * bits), words[2];
+    hw_wir_val row = i32(l, HW_W_AND, me.lane, 28), word = i32(l, HW_W_SHR_U, first, 5);
+    words[0] = shuffle(l, packed, add(l, HW_T_I32, row, word));
+    word = i32(l, HW_W_AND, i32(l, HW_W_ADD, word, 1), 3);
+    words[1] = shuffle(l, packed, add(l, HW_T_I32, row, word));
+    for (unsigned k = 0; k < 2; k++)
+        words[k] = lw_fit(l, words[k], HW_T_I32, HW_T_I64, false);
+    hw_wir_val both = hw_wir_op2(&l->b, HW_W_SHL, HW_T_I64, words[1], hw_wir_imm(32));
+    both = hw_wir_op2(&l->b, HW_W_OR, HW_T_I64, both, words[0]);
+    both = hw_wir_op2(&l->b, HW_W_SHR_U, HW_T_I64, both, i32(l, HW_W_AND, first, 31));
+    return spread(l, lw_fit(l, both, HW_T_I64, HW_T_I32, false), bits);
 }
 
-static bool add_fragment(lw *l, const ptx_operand *o, uint32_t n, uint8_t type, hw_wir_val *list,
-                         uint32_t *len)
+/* 16 rows of 16 bytes, transposed: of column group + 8 * half the bytes of rows 4 * in_group on. */
+static hw_wir_val transposed_bytes(lw *l, const hw_wir_val rows[2], unsigned half)
 {
-    if (!lw_is_fragment(l, o, n, type == PTX_F64 ? 64 : 32))
-        return false;
-    for (uint32_t k = 0; k < n; k++)
-        list[(*len)++] = hw_wir_reg(part(o, k)->reg);
-    return true;
+    lanes me = own_lane(l);
+    hw_wir_val word = i32(l, HW_W_ADD, i32(l, HW_W_SHR_U, me.group, 2), 2 * half);
+    hw_wir_val shift = i32(l, HW_W_SHL, i32(l, HW_W_AND, me.group, 3), 3);
+    hw_wir_val from = op32(l, HW_W_OR, word, i32(l, HW_W_SHL, i32(l, HW_W_AND, me.lane, 1), 4));
+    hw_wir_val lower =
+        hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_LT_U, HW_T_I32, me.in_group, hw_wir_imm(2));
+    hw_wir_val r = hw_wir_imm(0);
+    for (unsigned k = 0; k < 4; k++) {
+        hw_wir_val lane = i32(l, HW_W_ADD, from, 4 * k);
+        hw_wir_val a = shuffle(l, rows[0], lane), b = shuffle(l, rows[1], lane);
+        a = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, lower, a, b);
+        a = i32(l, HW_W_AND, op32(l, HW_W_SHR_U, a, shift), 0xff);
+        r = op32(l, HW_W_OR, r, i32(l, HW_W_SHL, a, 8 * k));
+    }
+    return r;
 }
 
-static void product(lw *l, hw_mma x, const uint8_t t[4])
+void w_ldmatrix_bytes(lw *l)
 {
-    const ptx_operand *o = l->i->ops;
-    hw_wir_val src[32], dst[8];
-    uint32_t ns = 0, nd = 0, k = x.k ? x.k : 256, mk = x.m * k, kn = k * x.n,
-             mn = (uint32_t)x.m * x.n;
-    if (!operands_are(l, 4, 4) ||
-        !add_fragment(l, &o[0], fragment_size(l, mn, t[0], false), t[0], dst, &nd) ||
-        !add_fragment(l, &o[1], fragment_size(l, mk, t[1], true), t[1], src, &ns) ||
-        !add_fragment(l, &o[2], fragment_size(l, kn, t[2], true), t[2], src, &ns) ||
-        !add_fragment(l, &o[3], fragment_size(l, mn, t[3], false), t[3], src, &ns))
+    uint32_t n = matrices(l) * (lw_has(l, PTX_M_m16n16) ? 2 : 1);
+    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], n, 32))
         return;
-    x.d = lw_mma_type(t[0]);
-    x.a = lw_mma_type(t[1]);
-    x.b = lw_mma_type(t[2]);
-    x.c = lw_mma_type(t[3]);
-    x.flags |= (lw_has(l, PTX_M_satfinite) ? HW_MMA_SATURATE : 0) |
-               (lw_has(l, PTX_M_and) ? HW_MMA_AND : 0);
-    hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, dst, ns, src);
-    i->imm = HW_H_MMA;
-    memcpy(&i->aux, &x, sizeof x); /* of 8 bytes both */
-    lw_effect(l, i);
+    row_address r = row_of(l, &l->i->ops[1]);
+    hw_wir_val v[4];
+    for (uint32_t k = 0; k < n; k++) {
+        v[k] = lw_temp(l, HW_T_I32);
+        access(l, HW_W_LOAD, HW_T_I32, &r, pair_address(l, &r, k), 1, &v[k])->flags |=
+            k ? HW_I_PART : 0;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        v[k] = unpack(l, v[k]);
+    for (uint32_t k = 0; k < n; k++)
+        lw_set(l, lw_fragment_part(&l->i->ops[0], k), PTX_B32,
+               lw_has(l, PTX_M_trans) ? transposed_bytes(l, &v[k & ~1u], k & 1) : v[k]);
 }
 
-void w_mma(lw *l)
+/* Sixteen rows of eight bytes, of which a lane has two of row group and two of row group + 8, as eight rows of sixteen. */
+static hw_wir_val turned_bytes(lw *l, hw_wir_val v)
 {
-    product(l, shape_of(l), l->x->type);
+    lanes me = own_lane(l);
+    hw_wir_val from = i32(l, HW_W_SHL, i32(l, HW_W_AND, me.lane, 1), 4), r = hw_wir_imm(0);
+    from = op32(l, HW_W_OR, from, i32(l, HW_W_SHR_U, me.group, 1));
+    hw_wir_val byte =
+        op32(l, HW_W_OR, i32(l, HW_W_AND, me.group, 1), i32(l, HW_W_AND, me.in_group, 2));
+    byte = i32(l, HW_W_SHL, byte, 3);
+    for (unsigned k = 0; k < 4; k++) {
+        hw_wir_val a = shuffle(l, v, i32(l, HW_W_ADD, from, 4 * k));
+        a = i32(l, HW_W_AND, op32(l, HW_W_SHR_U, a, byte), 0xff);
+        r = op32(l, HW_W_OR, r, i32(l, HW_W_SHL, a, 8 * k));
+    }
+    return r;
 }
 
-/* wmma.mma of halves names the types of D and C only. */
-void w_wmma_mma(lw *l)
+void w_stmatrix_bytes(lw *l)
 {
-    hw_mma x = shape_of(l);
-    x.flags = HW_MMA_WMMA;
-    uint8_t halves[4] = { l->x->type[0], PTX_F16, PTX_F16, l->x->type[1] };
-    product(l, x, l->x->ntypes == 2 ? halves : l->x->type);
+    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
+        return;
+    row_address r = row_of(l, &l->i->ops[0]);
+    for (uint32_t k = 0; k < matrices(l); k++) {
+        hw_wir_val v = turned_bytes(l, lw_read(l, lw_fragment_part(&l->i->ops[1], k), PTX_B32));
+        access(l, HW_W_STORE, HW_T_I32, &r, pair_address(l, &r, k), 1, &v)->flags |=
+            k ? HW_I_PART : 0;
+    }
 }
 
 /* ---- wmma.load and wmma.store ---- */
@@ -293,13 +276,13 @@ typedef struct tile {
 
 static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_operand *stride)
 {
-    hw_mma x = shape_of(l);
+    hw_mma x = lw_mma_shape(l);
     bool a = lw_has(l, PTX_M_a), b = lw_has(l, PTX_M_b);
     uint8_t type = l->x->type[0];
     t->rows = b ? x.k : x.m;
     t->cols = a ? x.k : x.n;
     t->which = a ? 'a' : b ? 'b' : 'c';
-    t->bits = element_bits(type);
+    t->bits = lw_element_bits(type);
     t->in_register = t->bits == 64 ? 1 : 32 / t->bits;
     t->registers = t->rows * t->cols / 32 / t->in_register;
     t->by_rows = lw_has(l, PTX_M_row);
@@ -314,10 +297,10 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
                      .which = 'a',
                      .by_rows = true };
         t->stride = stride ? i32(l, HW_W_SHR_U, lw_read(l, stride, PTX_U32), shift)
-                           : hw_wir_imm(x.k / 8 * element_bits(type));
+                           : hw_wir_imm(x.k / 8 * lw_element_bits(type));
         return lw_is_fragment(l, fragment, 1, 32);
     }
-    uint32_t n = fragment_size(l, t->rows * t->cols, type, a || b);
+    uint32_t n = lw_fragment_size(l, t->rows * t->cols, type, a || b);
     if (!lw_is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
         return false;
     t->stride = stride ? lw_read(l, stride, PTX_U32) : hw_wir_imm(t->by_rows ? t->cols : t->rows);
@@ -436,27 +419,27 @@ void w_wmma_load(lw *l)
 {
     tile t = { 0 };
     const ptx_operand *o = l->i->ops;
-    if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[0], l->i->nops > 2 ? &o[2] : NULL))
+    if (!lw_operands_are(l, 2, 3) || !tile_of(l, &t, &o[0], l->i->nops > 2 ? &o[2] : NULL))
         return;
     start(l, &t, &o[1]);
     hw_wir_val v[8];
     load_registers(l, &t, v);
-    for (uint32_t k = 0; k < parts(&o[0]); k++)
-        lw_set(l, part(&o[0], k), t.bits == 64 ? PTX_B64 : PTX_B32, v[k % t.registers]);
+    for (uint32_t k = 0; k < lw_fragment_parts(&o[0]); k++)
+        lw_set(l, lw_fragment_part(&o[0], k), t.bits == 64 ? PTX_B64 : PTX_B32, v[k % t.registers]);
 }
 
 void w_wmma_store(lw *l)
 {
     tile t = { 0 };
     const ptx_operand *o = l->i->ops;
-    if (!operands_are(l, 2, 3) || !tile_of(l, &t, &o[1], l->i->nops > 2 ? &o[2] : NULL))
+    if (!lw_operands_are(l, 2, 3) || !tile_of(l, &t, &o[1], l->i->nops > 2 ? &o[2] : NULL))
         return;
     start(l, &t, &o[0]);
     uint32_t step = are_pairs(&t) ? 2 : 1;
     for (uint32_t r = 0; r < t.registers; r += step) {
         hw_wir_val v[2];
         for (uint32_t k = 0; k < step; k++) {
-            v[k] = hw_wir_reg(part(&o[1], r + k)->reg);
+            v[k] = hw_wir_reg(lw_fragment_part(&o[1], r + k)->reg);
             v[k] = t.turned ? transpose(l, v[k]) : v[k];
         }
         access(l, HW_W_STORE, register_type(&t), &t.at, element(l, &t, r, 0), step, v)->flags |=

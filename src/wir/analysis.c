@@ -80,10 +80,18 @@ static bool is_arithmetic(const hw_wir_insn *i)
     return in_range && (!bits_only || (i->flags & HW_I_FTZ));
 }
 
+/* A helper that computes in doubles has them among its results: products of matrices. */
+static bool makes_doubles(const analysis *n, const hw_wir_insn *i)
+{
+    return i->op == HW_W_HELPER && i->ndst && i->dst[0].kind == HW_V_REG &&
+           n->f->regs.ptr[i->dst[0].reg].type == HW_T_F64;
+}
+
 static void find_modes(analysis *n)
 {
     for (uint32_t k = 0; k < n->ninsns; k++) {
         const hw_wir_insn *i = n->insns[k];
+        n->out->has_f64 |= makes_doubles(n, i);
         if (!is_arithmetic(i))
             continue;
         n->out->has_f64 |= has_type(i, HW_T_F64);

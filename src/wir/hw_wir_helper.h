@@ -33,12 +33,22 @@ enum {
  * side by side. WMMA: factors of halves have 8 registers, which hold the matrix several times if it is small. */
 typedef enum hw_mma_type {
     HW_MMA_F16, HW_MMA_BF16, HW_MMA_TF32, HW_MMA_F32, HW_MMA_F64, HW_MMA_S8, HW_MMA_U8, HW_MMA_S32,
-    HW_MMA_E4M3, HW_MMA_E5M2, HW_MMA_S4, HW_MMA_U4, HW_MMA_B1
+    HW_MMA_E4M3, HW_MMA_E5M2, HW_MMA_S4, HW_MMA_U4, HW_MMA_B1,
+    HW_MMA_E3M2, HW_MMA_E2M3, HW_MMA_E2M1 /* in bits 2 to 5 of a byte */, HW_MMA_E2M1_PAIRS /* two a byte */
 } hw_mma_type;
-enum { HW_MMA_WMMA = 1, HW_MMA_SATURATE = 2, HW_MMA_AND = 4 /* of B1: bits in common, else those that differ */ };
+enum { HW_MMA_WMMA = 1, HW_MMA_SATURATE = 2, HW_MMA_AND = 4 /* of B1: bits in common, else those that differ */,
+       HW_MMA_ROUND_SHIFT = 6 /* of F64: hw_wir_round */ };
 typedef struct hw_mma { /* a b c d: hw_mma_type; flags: HW_MMA_* */
     uint8_t m, n, k /* 0: 256 */, a, b, c, d, flags;
 } hw_mma;
+/* aux of helper MMA_MORE: as MMA, m x n is 16 x 8, but QUADS: four products of 8 x 4 and 4 x 8, each by eight lanes (PTX ISA
+ * 9.7.14.5.1). SPARSE: A has half its elements, C is followed by the register of their indices (9.7.14.6), which lanes
+ * `selector` names. With scales: of A then of B a register of scales, one of which byte and one of which lane (9.7.14.3);
+ * `scales` of them stand side by side along k. */
+enum { HW_MMA_QUADS = 8, HW_MMA_COL_A = 16, HW_MMA_ROW_B = 32, HW_MMA_SPARSE = 64, HW_MMA_UE4M3 = 128 /* scales */ };
+typedef struct hw_mma_more { /* a b c d: hw_mma_type; flags: these and HW_MMA_SATURATE */
+    uint8_t k, scales, selector, a, b, c, d, flags;
+} hw_mma_more;
 /* aux of helper WGMMA, D = A * B (+ D) of a 64 x k and a k x n matrix, 32 bytes of k: this warp's 16 rows, those of its place
  * in the warpgroup. dsts D's registers; srcs: add D (i1), B's descriptor (i64), A's descriptor or, with A_REGISTERS, four
  * registers as MMA's, D's registers: those of MMA's 16 x 8 matrices side by side. MN_*: k is not what runs fastest there. */
