@@ -18,7 +18,6 @@ REASONS = {
     "multicast": "needs several real devices on a switch",
     "checkpoint": "process checkpoints of NVIDIA's driver",
     "coredump": "core dumps of NVIDIA's debugger",
-    "ipc": "device memory is private to the process",
 }
 
 

@@ -18,7 +18,6 @@ REASONS = {
     "VDPAU": "needs a media API of a real device",
     "Graphics": "needs a graphics API of a real device",
     "External resources": "memory and semaphores of other APIs of a real device",
-    "Interprocess": "device memory is private to the process",
 }
 # The driver's call on which a chapter stands or falls.
 NEEDS = {

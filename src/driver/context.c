@@ -155,6 +155,24 @@ void hw_cu_contexts_end(void)
     }
 }
 
+static void context_wait(hw_cu_context *ctx)
+{
+    hw_exec *x = ctx ? atomic_load(&ctx->exec) : NULL;
+    if (x)
+        hw_exec_wait(x);
+}
+
+void hw_cu_contexts_wait(void)
+{
+    for (int i = 0; i < hw_cu.ngpus; i++) {
+        context_wait(hw_cu.gpus[i].primary);
+    }
+    for (hw_cu_link *l = all.next, *next; l != &all; l = next) {
+        next = l->next;
+        context_wait(HW_CU_ITEM(l, hw_cu_context, link));
+    }
+}
+
 /* ---- the current context ---- */
 
 CUresult hw_cu_find_context(CUcontext handle, hw_cu_context **out)

@@ -132,7 +132,8 @@ CUresult hw_cu_synchronize(hw_cu_context *ctx);
 bool hw_cu_in_callback(void);
 void hw_cu_callback_enter(void);
 void hw_cu_callback_leave(void);
-void hw_cu_contexts_end(void); /* the process ends */
+void hw_cu_contexts_end(void);  /* the process ends */
+void hw_cu_contexts_wait(void); /* for the work of all */
 
 /* ---- stream.c ---- */
 /* What a stream handle means for the calling thread; no sticky fault. */
@@ -167,10 +168,33 @@ void hw_cu_arrays_end(hw_cu_context *ctx);
 /* ---- virtual.c ---- */
 bool hw_cu_mapped(const hw_cu_block *b, uint64_t address, uint64_t size);
 void hw_cu_reservation_end(hw_cu_block *b);
+/* Is fd one of our files of that name? */
+bool hw_cu_is_file(int fd, const char *name, uint64_t *bytes);
+CUmemAllocationHandleType hw_cu_mapped_types(const hw_cu_block *b, uint64_t address);
+
+/* ---- event.c ---- */
+void hw_cu_event_record(hw_cu_event *e, hw_cu_stream *s);
+void hw_cu_event_block(hw_cu_stream *s, hw_cu_event *e); /* s waits for e */
+
+/* ---- ipc.c ---- */
+typedef struct hw_cu_ipc_event hw_cu_ipc_event;
+hw_cu_ipc_event *hw_cu_ipc_event_new(void);
+void hw_cu_ipc_event_release(hw_cu_ipc_event *e);
+void hw_cu_ipc_event_record(hw_cu_ipc_event *e, hw_cu_stream *s);
+void hw_cu_ipc_event_block(hw_cu_stream *s, hw_cu_ipc_event *e);
+bool hw_cu_ipc_event_reached(hw_cu_ipc_event *e);
+void hw_cu_ipc_event_wait(hw_cu_ipc_event *e, hw_cu_context *ctx);
+CUevent hw_cu_event_of(hw_cu_context *ctx, hw_cu_ipc_event *e); /* event.c; NULL: no memory */
+/* A block that another process can have, as 64 bytes for it; and there. */
+/* pool: a number of the pool it is from, 0: none. */
+CUresult hw_cu_export(hw_cu_block *b, uint64_t pool, void *out);
+CUresult hw_cu_import(hw_cu_context *ctx, const void *handle, uint64_t pool, hw_cu_block **out);
+void hw_cu_import_end(hw_cu_block *b); /* the block goes */
 
 /* ---- pool.c ---- */
 CUresult hw_cu_pool_free(hw_cu_block *b);            /* back to its pool */
 CUmemoryPool hw_cu_pool_handle(const hw_cu_pool *p); /* of NULL: NULL */
+bool hw_cu_pool_shares(const hw_cu_pool *p);         /* other processes may have its memory */
 
 /* ---- program.c ---- */
 typedef struct hw_cu_jit_options {

@@ -50,6 +50,7 @@ CUresult hw_cu_free_block(hw_cu_block *b)
     pthread_mutex_lock(&ctx->lock);
     hw_cu_list_remove(&b->link);
     pthread_mutex_unlock(&ctx->lock);
+    hw_cu_import_end(b);
     hw_status s = hw_mem_free(ctx->gpu->mem, b->address);
     free(b);
     return hw_cu_result(s);
@@ -77,8 +78,6 @@ void hw_cu_blocks_end(hw_cu_context *ctx)
 {
     while (ctx->blocks.next != &ctx->blocks) {
         hw_cu_block *b = HW_CU_ITEM(ctx->blocks.next, hw_cu_block, link);
-        if (b->reservation)
-            hw_cu_reservation_end(b);
         hw_cu_free_block(b);
     }
 }
@@ -115,6 +114,7 @@ static CUresult own_block(uint64_t address, hw_mem_kind a, hw_mem_kind b, hw_cu_
     *out = hw_cu_find_block(address, &info);
     CU_NEED(*out && info.base == address && (info.kind == a || info.kind == b), INVALID_VALUE);
     CU_NEED(!(*out)->fixed && !(*out)->reservation, INVALID_VALUE);
+    CU_NEED(!(*out)->import || (*out)->pool, INVALID_VALUE); /* for cuIpcCloseMemHandle */
     return CUDA_SUCCESS;
 }
 
@@ -285,9 +285,10 @@ static bool on_host(const pointer *p)
 
 static uint64_t context_value(const pointer *p)
 {
-    CUcontext c = p->block                    ? p->block->ctx->handle
-                  : p->gpu && p->gpu->primary ? p->gpu->primary->handle
-                                              : NULL;
+    CUcontext c = p->block && p->block->reservation ? NULL
+                  : p->block                        ? p->block->ctx->handle
+                  : p->gpu && p->gpu->primary       ? p->gpu->primary->handle
+                                                    : NULL;
     return (uintptr_t)c;
 }
 
@@ -322,6 +323,12 @@ static uint64_t id_value(const pointer *p)
     return p->info.id;
 }
 
+static uint64_t legacy_ipc_value(const pointer *p)
+{
+    return p->block && p->info.kind == HW_MEM_DEVICE && !p->block->pool && !p->block->import &&
+           !p->block->of_graph && !p->block->fixed;
+}
+
 static uint64_t managed_value(const pointer *p)
 {
     return p->info.kind == HW_MEM_MANAGED;
@@ -330,6 +337,15 @@ static uint64_t managed_value(const pointer *p)
 static uint64_t ordinal_value(const pointer *p)
 {
     return p->gpu ? (uint64_t)p->gpu->ordinal : 0;
+}
+
+/* Handle types that cuMemCreate or the pool was asked for. */
+static uint64_t handle_types_value(const pointer *p)
+{
+    if (p->block && p->block->reservation)
+        return hw_cu_mapped_types(p->block, p->address);
+    return p->block && hw_cu_pool_shares(p->block->pool) ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                                         : CU_MEM_HANDLE_TYPE_NONE;
 }
 
 static uint64_t start_value(const pointer *p)
@@ -370,11 +386,11 @@ static const struct {
     [CU_POINTER_ATTRIBUTE_BUFFER_ID] = { id_value, 8 },
     [CU_POINTER_ATTRIBUTE_IS_MANAGED] = { managed_value, 4 },
     [CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL] = { ordinal_value, 4 },
-    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = { zero_value, 4 },
+    [CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE] = { legacy_ipc_value, 4 },
     [CU_POINTER_ATTRIBUTE_RANGE_START_ADDR] = { start_value, 8 },
     [CU_POINTER_ATTRIBUTE_RANGE_SIZE] = { size_value, 8 },
     [CU_POINTER_ATTRIBUTE_MAPPED] = { mapped_value, 4 },
-    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = { zero_value, 8 },
+    [CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES] = { handle_types_value, 8 },
     [CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE] = { zero_value, 4 },
     [CU_POINTER_ATTRIBUTE_ACCESS_FLAGS] = { access_value, 4 },
     [CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE] = { pool_value, 8 },

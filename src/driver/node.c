@@ -143,7 +143,7 @@ static CUresult submit_wait(hw_cu_node *n, hw_cu_stream *s)
 {
     hw_cu_event *e = hw_cu_handle_get(n->params.eventWait.event, HW_CU_EVENT);
     CU_NEED(e, INVALID_HANDLE);
-    hw_timeline_block(s->s, e->t);
+    hw_cu_event_block(s, e);
     return CUDA_SUCCESS;
 }
 
@@ -151,7 +151,7 @@ static CUresult submit_record(hw_cu_node *n, hw_cu_stream *s)
 {
     hw_cu_event *e = hw_cu_handle_get(n->params.eventRecord.event, HW_CU_EVENT);
     CU_NEED(e, INVALID_HANDLE);
-    hw_timeline_record(e->t, s->s);
+    hw_cu_event_record(e, s);
     return CUDA_SUCCESS;
 }
 

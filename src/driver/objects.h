@@ -49,6 +49,7 @@ typedef struct hw_cu_event {
     CUevent handle;
     hw_cu_context *ctx;
     hw_timeline *t;
+    struct hw_cu_ipc_event *ipc; /* other processes may have it too; then t is not used */
     unsigned flags;
     uint64_t capture_id; /* last recorded in this capture; 0: in none */
     hw_cu_tips tips;
@@ -84,7 +85,8 @@ typedef struct hw_cu_block { /* tag of an allocation in hw_mem */
     bool fixed;        /* a module's variables: not for cuMemFree */
     bool of_graph;     /* an allocation node's: freeing it is up to its graphs */
     bool sync_memops, read_mostly;
-    _Atomic bool freed; /* pool.c: its free is queued or done */
+    struct hw_cu_import_info *import; /* ipc.c: another process's memory; NULL: our own */
+    _Atomic bool freed;               /* pool.c: its free is queued or done */
     CUmemLocation preferred, accessed_by, prefetched;
     hw_cu_link link;
 } hw_cu_block;

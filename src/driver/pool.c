@@ -11,7 +11,11 @@
  */
 #include "capture.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { ROUND_BYTES = 512 };
 
@@ -20,6 +24,10 @@ struct hw_cu_pool {
     hw_cu_gpu *gpu; /* the first one if the pool is on the host */
     hw_mem_kind kind;
     bool is_default;
+    bool shares;   /* made for other processes too */
+    bool imported; /* another process's */
+    int file;      /* of either: what the processes know it by; -1: none */
+    uint64_t inode;
     size_t max_size;
     pthread_mutex_t lock;
     hw_cu_link kept; /* free blocks, by link of hw_cu_block */
@@ -40,6 +48,7 @@ static hw_cu_pool *pool_new(hw_cu_gpu *g, hw_mem_kind kind, bool is_default, siz
     p->kind = kind;
     p->is_default = is_default;
     p->max_size = max_size;
+    p->file = -1;
     pthread_mutex_init(&p->lock, NULL);
     hw_cu_list_init(&p->kept);
     p->reuse[0] = p->reuse[1] = p->reuse[2] = 1;
@@ -53,6 +62,11 @@ static hw_cu_pool *pool_new(hw_cu_gpu *g, hw_mem_kind kind, bool is_default, siz
 CUmemoryPool hw_cu_pool_handle(const hw_cu_pool *p)
 {
     return p ? p->handle : NULL;
+}
+
+bool hw_cu_pool_shares(const hw_cu_pool *p)
+{
+    return p && p->shares;
 }
 
 static hw_cu_pool *default_pool(hw_cu_gpu *g)
@@ -122,6 +136,8 @@ CUresult hw_cu_pool_free(hw_cu_block *b)
 {
     hw_cu_pool *p = b->pool;
     hw_cu_context *ctx = b->ctx;
+    if (b->import) /* whose memory it is counts it */
+        return hw_cu_free_block(b);
     pthread_mutex_lock(&ctx->lock);
     hw_cu_list_remove(&b->link);
     pthread_mutex_unlock(&ctx->lock);
@@ -150,7 +166,7 @@ static CUresult new_block(hw_cu_pool *p, hw_cu_context *ctx, uint64_t size, hw_c
 
 static CUresult pool_alloc(hw_cu_pool *p, hw_cu_context *ctx, uint64_t size, CUdeviceptr *out)
 {
-    CU_NEED(size && size <= INT64_MAX, INVALID_VALUE);
+    CU_NEED(size && size <= INT64_MAX && !p->imported, INVALID_VALUE);
     CU_NEED(!p->max_size || p->used + rounded(size) <= p->max_size, OUT_OF_MEMORY);
     pthread_mutex_lock(&p->lock);
     hw_cu_block *b = take_kept(p, size);
@@ -264,6 +280,7 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     CUmemoryPool ignored;
     CU_TRY(cuDeviceGetDefaultMemPool(&ignored, dev));
     CU_TRY(find_pool(pool, &p));
+    CU_NEED(!p->imported, INVALID_VALUE);
     CU_NEED(p->kind == HW_MEM_DEVICE && p->gpu->ordinal == dev, INVALID_DEVICE);
     p->gpu->pool = p;
     return CUDA_SUCCESS;
@@ -313,18 +330,90 @@ CUresult cuMemSetMemPool(CUmemLocation *l, CUmemAllocationType type, CUmemoryPoo
     return CUDA_SUCCESS;
 }
 
+/* What a pool is for another process: a file without contents. Its memory is named piece by piece. */
+#define FILE_NAME "halfwarp-pool"
+
+static void take_file(hw_cu_pool *p, int fd)
+{
+    struct stat st;
+    p->file = fd;
+    p->inode = fd >= 0 && fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
 CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)
 {
     hw_cu_gpu *g = &hw_cu.gpus[0];
     CU_NEED(out && props, INVALID_VALUE);
     CU_TRY(check_place(&props->location, props->allocType));
-    CU_NEED(!props->handleTypes, NOT_SUPPORTED);
+    CU_NEED(props->handleTypes <= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, NOT_SUPPORTED);
     bool host = is_on_host(&props->location);
+    CU_NEED(!host || !props->handleTypes, NOT_SUPPORTED);
     if (!host)
         CU_TRY(hw_cu_find_gpu(props->location.id, &g));
     hw_cu_pool *p = pool_new(g, host ? HW_MEM_HOST : HW_MEM_DEVICE, false, props->maxSize);
     CU_NEED(p, OUT_OF_MEMORY);
+    p->shares = props->handleTypes != 0;
+    if (p->shares)
+        take_file(p, memfd_create(FILE_NAME, MFD_CLOEXEC));
     *out = p->handle;
+    return CUDA_SUCCESS;
+}
+
+/* ---- other processes ---- */
+
+CUresult cuMemPoolExportToShareableHandle(void *out, CUmemoryPool handle,
+                                          CUmemAllocationHandleType type, unsigned long long flags)
+{
+    hw_cu_pool *p;
+    CU_TRY(find_pool(handle, &p));
+    CU_NEED(out && flags == 0 && p->shares && !p->imported, INVALID_VALUE);
+    CU_NEED(type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
+    int fd = p->file < 0 ? -1 : fcntl(p->file, F_DUPFD_CLOEXEC, 0);
+    CU_NEED(fd >= 0, OUT_OF_MEMORY);
+    memcpy(out, &fd, sizeof fd);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *out, void *os_handle,
+                                            CUmemAllocationHandleType type,
+                                            unsigned long long flags)
+{
+    hw_cu_context *ctx;
+    uint64_t bytes;
+    CU_TRY(hw_cu_current_any(&ctx));
+    CU_NEED(out && flags == 0 && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, INVALID_VALUE);
+    CU_NEED(hw_cu_is_file((int)(uintptr_t)os_handle, FILE_NAME, &bytes), INVALID_VALUE);
+    hw_cu_pool *p = pool_new(ctx->gpu, HW_MEM_DEVICE, false, 0);
+    CU_NEED(p, OUT_OF_MEMORY);
+    p->imported = true;
+    take_file(p, fcntl((int)(uintptr_t)os_handle, F_DUPFD_CLOEXEC, 0));
+    *out = p->handle;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *out, CUdeviceptr address)
+{
+    hw_mem_info info;
+    CU_TRY(hw_cu_ready());
+    hw_cu_block *b = hw_cu_find_block(address, &info);
+    CU_NEED(out && b && b->pool && b->pool->shares && info.base == address, INVALID_VALUE);
+    return hw_cu_export(b, b->pool->inode, out);
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle, CUmemPoolPtrExportData *data)
+{
+    hw_cu_pool *p;
+    hw_cu_block *b;
+    hw_cu_context *ctx;
+    CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(find_pool(handle, &p));
+    CU_NEED(out && data && p->imported, INVALID_VALUE);
+    CUresult r = hw_cu_import(ctx, data, p->inode, &b);
+    if (r == CUDA_ERROR_INVALID_HANDLE || r == CUDA_ERROR_MAP_FAILED)
+        r = CUDA_ERROR_INVALID_VALUE;
+    CU_TRY(r);
+    b->pool = p;
+    *out = b->address;
     return CUDA_SUCCESS;
 }
 
@@ -343,7 +432,10 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
         p->gpu->pool = p->gpu->default_pool;
     if (host_current == p)
         host_current = host_default;
-    bool empty = !p->used;
+    bool empty = !p->used && !p->imported; /* what was imported is not counted */
+    if (p->file >= 0)
+        close(p->file);
+    p->file = -1;
     pthread_mutex_unlock(&p->lock);
     if (empty)
         free(p);

@@ -15,7 +15,7 @@ static bool is_private(uint64_t address, uint64_t size)
     hw_mem_info info;
     return hw_mem_find(address, &info) && size <= info.size &&
            address - info.base <= info.size - size && info.kind != HW_MEM_INTERNAL &&
-           info.kind != HW_MEM_RESERVED && info.kind != HW_MEM_REGISTERED;
+           info.kind != HW_MEM_RESERVED && info.kind != HW_MEM_REGISTERED && !info.shared;
 }
 
 /* Zeros, without touching the pages of a large range. */

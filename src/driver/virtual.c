@@ -9,11 +9,15 @@
  */
 #include "driver.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GRANULARITY HW_CU_PAGE
+#define FILE_NAME   "halfwarp-physical"
 
 typedef struct physical { /* what a CUmemGenericAllocationHandle names */
     void *handle;
@@ -21,6 +25,7 @@ typedef struct physical { /* what a CUmemGenericAllocationHandle names */
     CUmemAllocationProp prop;
     uint64_t size;
     int fd;
+    bool imported;     /* another process counts it */
     unsigned refs;     /* the handle, each retaining of it, each mapping */
     unsigned retained; /* releases after which the handle still lives */
 } physical;
@@ -43,7 +48,8 @@ static void physical_release(physical *p)
 {
     if (--p->refs)
         return;
-    p->gpu->physical_bytes -= p->size;
+    if (!p->imported)
+        p->gpu->physical_bytes -= p->size;
     close(p->fd);
     free(p);
 }
@@ -54,7 +60,8 @@ static CUresult check_prop(const CUmemAllocationProp *prop, hw_cu_gpu **g)
 {
     CU_TRY(hw_cu_ready());
     CU_NEED(prop && prop->type == CU_MEM_ALLOCATION_TYPE_PINNED, INVALID_VALUE);
-    CU_NEED(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE && !prop->requestedHandleTypes,
+    CU_NEED(prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                prop->requestedHandleTypes <= CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
             NOT_SUPPORTED);
     return hw_cu_find_gpu(prop->location.id, g);
 }
@@ -84,7 +91,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *out, size_t size,
     physical *p = calloc(1, sizeof *p);
     CU_NEED(p, OUT_OF_MEMORY);
     *p = (physical){ .gpu = g, .prop = *prop, .size = size, .refs = 1 };
-    p->fd = memfd_create("halfwarp", MFD_CLOEXEC);
+    p->fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
     if (p->fd < 0 || ftruncate(p->fd, (off_t)size) != 0) {
         if (p->fd >= 0)
             close(p->fd);
@@ -122,6 +129,63 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
     return CUDA_SUCCESS;
 }
 
+/* ---- files of physical memory, for other processes ---- */
+
+CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags)
+{
+    physical *p;
+    CU_TRY(find_physical(handle, &p));
+    CU_NEED(out && flags == 0 && type, INVALID_VALUE);
+    CU_NEED(type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, NOT_SUPPORTED);
+    CU_NEED(p->prop.requestedHandleTypes & type, INVALID_VALUE);
+    int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+    CU_NEED(fd >= 0, OPERATING_SYSTEM);
+    memcpy(out, &fd, sizeof fd);
+    return CUDA_SUCCESS;
+}
+
+bool hw_cu_is_file(int fd, const char *name, uint64_t *bytes)
+{
+    char link[64], target[64] = "", want[64];
+    struct stat st;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(want, sizeof want, "/memfd:%s (deleted)", name);
+    if (readlink(link, target, sizeof target - 1) < 0 || strcmp(target, want) != 0 ||
+        fstat(fd, &st) != 0)
+        return false;
+    *bytes = (uint64_t)st.st_size;
+    return true;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *out, void *os_handle,
+                                        CUmemAllocationHandleType type)
+{
+    int fd = (int)(uintptr_t)os_handle;
+    uint64_t size;
+    CU_TRY(hw_cu_ready());
+    CU_NEED(out && type, INVALID_VALUE);
+    CU_NEED(type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, NOT_SUPPORTED);
+    CU_NEED(hw_cu_is_file(fd, FILE_NAME, &size) && size && size % GRANULARITY == 0, INVALID_VALUE);
+    physical *p = calloc(1, sizeof *p);
+    CU_NEED(p, OUT_OF_MEMORY);
+    *p = (physical){ .gpu = &hw_cu.gpus[0],
+                     .prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                               .requestedHandleTypes = type,
+                               .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } },
+                     .size = size,
+                     .imported = true,
+                     .refs = 1 };
+    p->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (p->fd < 0) {
+        free(p);
+        return CUDA_ERROR_OPERATING_SYSTEM;
+    }
+    p->handle = hw_cu_handle_new(HW_CU_PHYSICAL, p);
+    *out = (uintptr_t)p->handle;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *out,
                                                 CUmemGenericAllocationHandle handle)
 {
@@ -137,24 +201,29 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *out,
 CUresult cuMemAddressReserve(CUdeviceptr *out, size_t size, size_t align, CUdeviceptr wish,
                              unsigned long long flags)
 {
-    hw_cu_context *ctx;
     hw_mem_info info;
     (void)wish; /* a hint */
-    CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_ready());
     CU_NEED(out && flags == 0 && size && size % GRANULARITY == 0, INVALID_VALUE);
     CU_NEED((align & (align - 1)) == 0, INVALID_VALUE);
     reservation *r = calloc(1, sizeof *r);
     CU_NEED(r, OUT_OF_MEMORY);
     hw_cu_list_init(&r->mappings);
-    CUresult e =
-        hw_cu_alloc(ctx, size, align > GRANULARITY ? align : GRANULARITY, HW_MEM_RESERVED, 0, out);
+    hw_cu_context *ctx = hw_cu_primary(&hw_cu.gpus[0]);
+    CUresult e = !ctx ? CUDA_ERROR_OUT_OF_MEMORY
+                      : hw_cu_alloc(ctx, size, align > GRANULARITY ? align : GRANULARITY,
+                                    HW_MEM_RESERVED, 0, out);
     if (e == CUDA_SUCCESS)
         e = hw_cu_result(hw_mem_close(ctx->gpu->mem, *out, size, true));
     if (e != CUDA_SUCCESS) {
         free(r);
         return e;
     }
-    hw_cu_find_block(*out, &info)->reservation = r;
+    hw_cu_block *b = hw_cu_find_block(*out, &info);
+    b->reservation = r;
+    pthread_mutex_lock(&ctx->lock);
+    hw_cu_list_remove(&b->link); /* of no context: it outlives this one's contents */
+    pthread_mutex_unlock(&ctx->lock);
     return CUDA_SUCCESS;
 }
 
@@ -271,8 +340,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size)
     CU_TRY(hw_cu_ready());
     hw_cu_block *b = find_reserved(address, size);
     CU_NEED(b, INVALID_VALUE);
-    if (b->ctx->exec)
-        hw_exec_wait(b->ctx->exec);
+    hw_cu_contexts_wait();
     pthread_mutex_lock(&lock);
     bool fits = whole_mappings(b, address, size);
     for (uint64_t at = address; fits && at < address + size;) {
@@ -362,6 +430,16 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *out, void *ad
     }
     pthread_mutex_unlock(&lock);
     return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUmemAllocationHandleType hw_cu_mapped_types(const hw_cu_block *b, uint64_t address)
+{
+    pthread_mutex_lock(&lock);
+    const mapping *m = mapping_at(b, address);
+    CUmemAllocationHandleType types =
+        m ? m->of->prop.requestedHandleTypes : CU_MEM_HANDLE_TYPE_NONE;
+    pthread_mutex_unlock(&lock);
+    return types;
 }
 
 bool hw_cu_mapped(const hw_cu_block *b, uint64_t address, uint64_t size)

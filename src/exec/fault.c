@@ -71,6 +71,9 @@ static void chain(int sig, siginfo_t *info, void *context)
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
     hw_worker *k = this_worker;
+    if (sig == SIGSEGV && info->si_code == SEGV_ACCERR &&
+        hw_mem_was_moving((uintptr_t)info->si_addr))
+        return; /* tried again */
     /* si_code > 0: raised by an instruction, not sent by somebody. */
     if (!k || !k->in_code || info->si_code <= 0) {
         chain(sig, info, context);

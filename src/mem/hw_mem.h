@@ -37,6 +37,7 @@ typedef struct hw_mem_info {
     hw_mem *owner;
     void *tag;   /* the caller's */
     uint64_t id; /* unique in the process, from 1 */
+    bool shared; /* its pages are a file's: hw_mem_share, hw_mem_import */
 } hw_mem_info;
 
 /* The process-wide range; reserved by the first call. HW_E_NOMEM if the host's address space is
@@ -67,6 +68,19 @@ bool hw_mem_contains(uint64_t addr, uint64_t size);
 /* Make whole pages inside an allocation inaccessible (guards within an arena), or accessible again.
  * addr and size: multiples of 4096. */
 hw_status hw_mem_close(hw_mem *m, uint64_t addr, uint64_t size, bool closed);
+/* ---- memory that several processes have: pages of a file ---- */
+typedef struct hw_mem_file {
+    int fd;
+    uint64_t bytes, offset; /* of the file; of the allocation in it */
+} hw_mem_file;
+/* Make the pages of an allocation those of a file; asked again, the same one. What reads and writes them meanwhile
+ * waits. fd is open until the allocation is freed. HW_E_RANGE: it has no pages of its own. */
+hw_status hw_mem_share(hw_mem *m, uint64_t addr, hw_mem_file *out);
+/* An allocation of size bytes with the pages of such a file; takes over fd if it succeeds. */
+hw_status hw_mem_import(hw_mem *m, const hw_mem_file *f, uint64_t size, uint64_t *addr);
+/* For handlers of SIGSEGV: was it a write that hw_mem_share kept waiting? Then it can be done now. */
+bool hw_mem_was_moving(uint64_t addr);
+
 hw_status hw_mem_register(hw_mem *m, void *host, uint64_t size, uint32_t flags);
 hw_status hw_mem_unregister(hw_mem *m, void *host);
 bool hw_mem_is_registered(uint64_t addr, uint64_t size);

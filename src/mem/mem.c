@@ -2,6 +2,7 @@
  * Allocations and registrations of all devices: one table, one lock. */
 #include "hw_mem.h"
 #include "range.h"
+#include "share.h"
 #include "table.h"
 
 #include <pthread.h>
@@ -74,6 +75,8 @@ static uint64_t rounded(uint64_t size)
 static void drop(hw_table *t, hw_record *r)
 {
     hw_table_remove(t, r);
+    if (r->info.shared)
+        hw_share_end(r);
     if (r->info.kind == HW_MEM_REGISTERED)
         atomic_fetch_add(&registered_version, 1);
     else
@@ -124,6 +127,43 @@ hw_status hw_mem_alloc(hw_mem *m, uint64_t size, uint64_t align, hw_mem_kind kin
         hw_table_insert(&allocations, r);
         if (is_counted(kind))
             m->used += rounded(size);
+    } else {
+        free(r);
+    }
+    pthread_rwlock_unlock(&lock);
+    return s;
+}
+
+hw_status hw_mem_share(hw_mem *m, uint64_t addr, hw_mem_file *out)
+{
+    pthread_rwlock_wrlock(&lock);
+    hw_record *r = hw_table_at(&allocations, addr);
+    hw_status s = r && r->info.owner == m ? hw_share_begin(r, out) : HW_E_INVALID;
+    pthread_rwlock_unlock(&lock);
+    return s;
+}
+
+hw_status hw_mem_import(hw_mem *m, const hw_mem_file *f, uint64_t size, uint64_t *addr)
+{
+    if (!size || f->offset > f->bytes || size > f->bytes - f->offset)
+        return HW_E_INVALID;
+    hw_record *r = calloc(1, sizeof *r);
+    if (!r)
+        return HW_E_NOMEM;
+    r->info = (hw_mem_info){ .size = size, .kind = HW_MEM_DEVICE, .owner = m };
+    pthread_rwlock_wrlock(&lock);
+    hw_status s = hw_range_place_guarded(f->bytes, HW_MEM_PAGE, device_page, &r->place);
+    if (s == HW_OK) {
+        s = hw_share_map(r, f);
+        if (s != HW_OK)
+            hw_range_release(&r->place);
+    }
+    if (s == HW_OK) {
+        r->info.base = r->place.base + f->offset;
+        r->info.id = ++last_id;
+        *addr = r->info.base;
+        hw_table_insert(&allocations, r);
+        m->used += rounded(size);
     } else {
         free(r);
     }

@@ -181,6 +181,13 @@ hw_status hw_range_place(uint64_t size, uint64_t align, uint64_t page, hw_mem_pl
         align = HW_MEM_GRAIN;
     if (range.guarded >= range.guarded_most && size + align <= CHUNK_LARGEST)
         return place_in_chunk(size, align, out);
+    return hw_range_place_guarded(size, align, page, out);
+}
+
+hw_status hw_range_place_guarded(uint64_t size, uint64_t align, uint64_t page, hw_mem_place *out)
+{
+    if (size > range.size || align > range.size / 2)
+        return HW_E_NOMEM;
     /* Device pages take addresses and, on some hosts, a share of the memory that may be promised. */
     if (page > HW_MEM_PAGE && range.size >= ROOMY && place_guarded(size, align, page, out) == HW_OK)
         return HW_OK;

@@ -28,6 +28,8 @@ uint64_t hw_range_size(void);
 /* Mapped up to the next multiple of page (a power of two, at least HW_MEM_PAGE) where addresses and
  * the host allow that, else of HW_MEM_PAGE. */
 hw_status hw_range_place(uint64_t size, uint64_t align, uint64_t page, hw_mem_place *out);
+/* With pages of its own in any case. */
+hw_status hw_range_place_guarded(uint64_t size, uint64_t align, uint64_t page, hw_mem_place *out);
 void hw_range_release(const hw_mem_place *p);
 
 #endif

@@ -9,6 +9,7 @@
 typedef struct hw_record {
     hw_mem_info info;
     hw_mem_place place; /* not for registrations */
+    int fd;             /* of a shared one */
 } hw_record;
 
 typedef struct hw_table {

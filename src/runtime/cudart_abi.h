@@ -13,6 +13,11 @@
 typedef void *hw_cudaStream_t, *hw_cudaEvent_t, *hw_cudaArray_t, *hw_cudaKernel_t, *hw_cudaGraph_t;
 typedef void *hw_cudaLibrary_t, *hw_cudaMemPool_t, *hw_cudaGraphNode_t, *hw_cudaGraphExec_t;
 
+/* cudaIpcMemHandle_t and cudaIpcEventHandle_t. */
+typedef struct hw_cudaIpcHandle {
+    char reserved[64];
+} hw_cudaIpcHandle;
+
 /* Streams that are not objects. */
 #define HW_STREAM_PER_THREAD ((hw_cudaStream_t)2)
 

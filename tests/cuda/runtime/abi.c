@@ -17,6 +17,8 @@
     _Static_assert(offsetof(ours, name) == offsetof(theirs, their_name), #their_name)
 
 SIZE(hw_dim3, dim3);
+SIZE(hw_cudaIpcHandle, cudaIpcMemHandle_t);
+SIZE(hw_cudaIpcHandle, cudaIpcEventHandle_t);
 SIZE(hw_cudaPitchedPtr, struct cudaPitchedPtr);
 SIZE(hw_cudaExtent, struct cudaExtent);
 SIZE(hw_cudaPos, struct cudaPos);
