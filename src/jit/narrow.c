@@ -19,10 +19,27 @@ static const format formats[] = {
     [HW_NARROW_E2M3] = { 1, 3, 5, 7.5, false, false },
     [HW_NARROW_E3M2] = { 3, 2, 5, 28.0, false, false },
     [HW_NARROW_E2M1] = { 1, 1, 3, 6.0, false, false },
+    [HW_NARROW_F16] = { 15, 10, 15, 65504.0, true, true },
+    [HW_NARROW_BF16] = { 127, 7, 15, 0x1.fep127, true, true },
 };
 
-/* To nearest even; what is beyond the largest finite value becomes it (.satfinite). */
-static uint32_t encode(double v, const format *t, bool relu)
+/* Random bits of .rs: n of them, the most significant one as heavy as the most significant bit that is cut off. Without: to
+ * nearest even. */
+typedef struct random_bits {
+    uint32_t value;
+    int n;
+} random_bits;
+
+static double rounded(double v, random_bits random)
+{
+    if (!random.n)
+        return nearbyint(v);
+    double whole = floor(v);
+    return v - whole >= 1 - ldexp(random.value, -random.n) ? whole + 1 : whole;
+}
+
+/* finite: what is beyond the largest finite value becomes it (.satfinite). */
+static uint32_t encode(double v, const format *t, bool relu, bool finite, random_bits random)
 {
     unsigned ones = (1u << t->bits) - 1;
     if (isnan(v))
@@ -34,7 +51,9 @@ static uint32_t encode(double v, const format *t, bool relu)
     int least = 1 - t->bias, e = a > 0 && isfinite(a) ? ilogb(a) : least;
     if (e < least)
         e = least;
-    double r = isinf(a) ? t->max : ldexp(nearbyint(ldexp(a, t->fraction - e)), e - t->fraction);
+    double r = isinf(a) ? a : ldexp(rounded(ldexp(a, t->fraction - e), random), e - t->fraction);
+    if (r > t->max && !finite)
+        return sign | (ones >> t->fraction << t->fraction);
     if (r > t->max)
         r = t->max;
     if (r < ldexp(1.0, least)) /* subnormal or zero */
@@ -128,21 +147,53 @@ static uint32_t convert(const hw_lane_arrays *io, unsigned l, uint64_t aux)
     bool up = aux & HW_NARROW_UP, finite = aux & HW_NARROW_FINITE;
     if (scale)
         return to_scale(v[1], up, finite) | to_scale(v[0], up, finite) << 8;
-    return encode((double)v[1], t, relu) | encode((double)v[0], t, relu) << half;
+    const random_bits none = { 0 };
+    return encode((double)v[1], t, relu, true, none) | encode((double)v[0], t, relu, true, none)
+                                                           << half;
+}
+
+/* .rs: two or four floats, the first in the uppermost part, then the random bits. Halves have the bits of a half each; of
+ * four, the first two the upper ones and the others the lower, of those of 4 bits the upper and the lower bytes of both halves. */
+static uint32_t convert_random(const hw_lane_arrays *io, unsigned l, uint64_t aux)
+{
+    uint32_t type = (uint32_t)(aux >> HW_NARROW_TYPE_SHIFT) & 15, r = 0;
+    unsigned n = io->nsrc - 1, width = type == HW_NARROW_E2M1 ? 4 : 32 / n;
+    uint32_t bits = LANE(const uint32_t, io->src[n], l);
+    if (type == HW_NARROW_E2M1)
+        bits = (bits & 0xff0000ff) | (bits >> 8 & 0xff) << 16 | (bits >> 16 & 0xff) << 8;
+    for (unsigned k = 0; k < n; k++) {
+        random_bits random = { 2 * k < n ? bits >> 16 : bits & 0xffff, 16 };
+        if (type == HW_NARROW_F16)
+            random = (random_bits){ random.value & 0x1fff, 13 };
+        uint32_t v = encode((double)LANE(const float, io->src[k], l), &formats[type],
+                            aux & HW_NARROW_RELU, aux & HW_NARROW_FINITE, random);
+        r |= v << (n - 1 - k) * width;
+    }
+    return r;
+}
+
+static unsigned result_bytes(const hw_lane_arrays *io, uint64_t aux)
+{
+    uint32_t how = aux & HW_NARROW_HOW, type = (uint32_t)(aux >> HW_NARROW_TYPE_SHIFT) & 15;
+    if (how == HW_NARROW_WIDEN)
+        return 4;
+    if (how == HW_NARROW_RANDOM)
+        return type == HW_NARROW_E2M1 && io->nsrc == 5 ? 2 : 4;
+    return type == HW_NARROW_E2M1 ? 1 : 2;
 }
 
 void hw_jit_narrow(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     (void)f;
-    bool widen = (aux & HW_NARROW_HOW) == HW_NARROW_WIDEN;
-    bool bytes = ((aux >> HW_NARROW_TYPE_SHIFT) & 15) == HW_NARROW_E2M1;
+    unsigned bytes = result_bytes(io, aux);
+    bool random = (aux & HW_NARROW_HOW) == HW_NARROW_RANDOM;
     for (unsigned l = 0; l < HW_WARP_LANES; l++) {
         if (!((lanes >> l) & 1))
             continue;
-        uint32_t r = convert(io, l, aux);
-        if (widen)
+        uint32_t r = random ? convert_random(io, l, aux) : convert(io, l, aux);
+        if (bytes == 4)
             LANE(uint32_t, io->dst[0], l) = r;
-        else if (bytes)
+        else if (bytes == 1)
             LANE(uint8_t, io->dst[0], l) = (uint8_t)r;
         else
             LANE(uint16_t, io->dst[0], l) = (uint16_t)r;

@@ -117,6 +117,7 @@ void w_video_simd(lw *l, unsigned lanes);
 /* ---- lower_float.c ---- */
 hw_wir_val w_mad_1x(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_approx64(lw *l, hw_wir_op op, hw_wir_val a);
+hw_wir_val w_fma_oob(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_two(lw *l, hw_wir_op op, unsigned nsrc);
 hw_wir_val w_testp(lw *l, hw_wir_val a);
 hw_wir_val w_half_via_f32(lw *l, hw_wir_op op, hw_wir_val a);
@@ -138,6 +139,7 @@ hw_wir_val w_cvt_tf32(lw *l, hw_wir_val a);
 hw_wir_val w_narrow_singles(lw *l, hw_wir_val a, hw_wir_val b);
 hw_wir_val w_narrow_pair(lw *l, hw_wir_val a);
 hw_wir_val w_widen(lw *l, hw_wir_val a);
+void w_narrow_random(lw *l);
 hw_wir_val w_cvt_pack(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c);
 hw_wir_val w_cvta(lw *l, hw_wir_val a, bool to);
 hw_wir_val w_isspacep(lw *l);

@@ -262,7 +262,11 @@ static uint32_t narrow_type(ptx_type t)
     static const uint8_t types[PTX_TYPE_COUNT] = {
         [PTX_E4M3X2] = HW_NARROW_E4M3, [PTX_E5M2X2] = HW_NARROW_E5M2,
         [PTX_E2M3X2] = HW_NARROW_E2M3, [PTX_E3M2X2] = HW_NARROW_E3M2,
-        [PTX_E2M1X2] = HW_NARROW_E2M1, [PTX_UE8M0X2] = HW_NARROW_UE8M0
+        [PTX_E2M1X2] = HW_NARROW_E2M1, [PTX_UE8M0X2] = HW_NARROW_UE8M0,
+        [PTX_F16X2] = HW_NARROW_F16,   [PTX_BF16X2] = HW_NARROW_BF16,
+        [PTX_E4M3X4] = HW_NARROW_E4M3, [PTX_E5M2X4] = HW_NARROW_E5M2,
+        [PTX_E2M3X4] = HW_NARROW_E2M3, [PTX_E3M2X4] = HW_NARROW_E3M2,
+        [PTX_E2M1X4] = HW_NARROW_E2M1
     };
     return types[t];
 }
@@ -300,6 +304,23 @@ hw_wir_val w_narrow_pair(lw *l, hw_wir_val a)
 hw_wir_val w_widen(lw *l, hw_wir_val a)
 {
     return narrow(l, HW_NARROW_WIDEN, l->x->type[1], HW_T_I32, 1, &a);
+}
+
+/* .rs: two singles or {four}, then random bits. */
+void w_narrow_random(lw *l)
+{
+    const ptx_operand *o = l->i->ops;
+    uint32_t n = l->i->nops == 3 ? 4 : 2;
+    hw_wir_val src[5];
+    if (n == 4 && !lw_is_fragment(l, &o[1], n, 32))
+        return;
+    for (uint32_t k = 0; k < n; k++)
+        src[k] = lw_in_register(
+            l, HW_T_F32, lw_read(l, n == 4 ? lw_fragment_part(&o[1], k) : &o[1 + k], PTX_F32));
+    src[n] = lw_in_register(l, HW_T_I32, lw_read(l, &o[l->i->nops - 1], PTX_B32));
+    ptx_type t = l->x->type[0];
+    hw_wir_type result = t == PTX_E2M1X4 ? HW_T_I16 : HW_T_I32;
+    lw_result(l, narrow(l, HW_NARROW_RANDOM, t, result, n + 1, src));
 }
 
 /* cvt.pack.sat: a and b clamped to T; c supplies what is above them. */

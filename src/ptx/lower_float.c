@@ -94,6 +94,39 @@ hw_wir_val w_half_via_f32(lw *l, hw_wir_op op, hw_wir_val a)
     return join(l, low, high);
 }
 
+/* The NaN that a tensor map fills in outside: not the one that arithmetic gives. */
+static uint64_t outside_nan(hw_wir_type half)
+{
+    return half == HW_T_F16 ? 0x7eff : 0x7fdf;
+}
+
+static hw_wir_val one_fma_oob(lw *l, hw_wir_type half, const hw_wir_val src[3], hw_wir_val d)
+{
+    hw_wir_val any = HW_WIR_NONE;
+    for (unsigned k = 0; k < 3; k++) {
+        hw_wir_val p =
+            hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_EQ, HW_T_I16, src[k], hw_wir_imm(outside_nan(half)));
+        any = k ? hw_wir_op2(&l->b, HW_W_OR, HW_T_I1, any, p) : p;
+    }
+    return hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I16, any, hw_wir_imm(0), d);
+}
+
+/* fma.oob: +0 where an operand comes from outside a tensor (PTX ISA 9.7.4.4). */
+hw_wir_val w_fma_oob(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c)
+{
+    hw_wir_val d = lw_float(l, HW_W_FFMA, T, 3, a, b, c), src[3] = { a, b, c }, halves[2];
+    if (!is_pair(T))
+        return one_fma_oob(l, T, src, d);
+    for (unsigned half = 0; half < 2; half++) {
+        hw_wir_val parts[3];
+        for (unsigned k = 0; k < 3; k++)
+            parts[k] = lw_part(l, src[k], HW_T_I32, 16 * half, HW_T_I16);
+        hw_wir_val r = lw_part(l, d, HW_T_I32, 16 * half, HW_T_I16);
+        halves[half] = one_fma_oob(l, part_type(T), parts, r);
+    }
+    return join(l, halves[0], halves[1]);
+}
+
 /* ---- comparisons ---- */
 
 typedef struct comparison {

@@ -24,9 +24,10 @@ typedef enum hw_device_function {
 /* aux of helper NARROW: what becomes what, and how. Two values a register, the first in the upper part. WIDEN gives
  * halves, of UE8M0 (a scale, an exponent alone) bf16. */
 enum {
-    HW_NARROW_FROM_SINGLES, HW_NARROW_FROM_HALVES, HW_NARROW_FROM_BF16, HW_NARROW_WIDEN, HW_NARROW_HOW = 15,
+    HW_NARROW_FROM_SINGLES, HW_NARROW_FROM_HALVES, HW_NARROW_FROM_BF16, HW_NARROW_WIDEN,
+    HW_NARROW_RANDOM /* two or four singles, then random bits */, HW_NARROW_HOW = 15,
     HW_NARROW_TYPE_SHIFT = 4, HW_NARROW_E4M3 = 0, HW_NARROW_E5M2, HW_NARROW_E2M3, HW_NARROW_E3M2, HW_NARROW_E2M1,
-    HW_NARROW_UE8M0, HW_NARROW_RELU = 0x100, HW_NARROW_UP = 0x200 /* of scales */, HW_NARROW_FINITE = 0x400
+    HW_NARROW_UE8M0, HW_NARROW_F16, HW_NARROW_BF16, HW_NARROW_RELU = 0x100, HW_NARROW_UP = 0x200 /* of scales */, HW_NARROW_FINITE = 0x400
 };
 /* aux of helper MMA, D = A * B + C of an m x k and a k x n matrix: dsts D's registers, srcs A's, B's, C's. Registers hold
  * 32 bits (f64: 64) of elements as mma.sync lays them out (PTX ISA 9.7.14.5), wider and higher matrices as several of those

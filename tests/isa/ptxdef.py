@@ -8,7 +8,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'src
 BITS = {'pred': 1, 'b128': 128, 'f16': 16, 'bf16': 16, 'f32': 32, 'tf32': 32, 'f64': 64,
         'f16x2': 32, 'f32x2': 64, 'bf16x2': 32, 'u16x2': 32, 's16x2': 32, 'e4m3x2': 16, 'e5m2x2': 16,
         'e4m3': 8, 'e5m2': 8, 's4': 4, 'u4': 4, 'b1': 1, 'e2m3x2': 16, 'e3m2x2': 16, 'e2m1x2': 8, 'ue8m0x2': 16,
-        'e3m2': 8, 'e2m3': 8, 'e2m1': 4, 'ue8m0': 8, 'ue4m3': 8}
+        'e4m3x4': 32, 'e5m2x4': 32, 'e2m3x4': 32, 'e3m2x4': 32, 'e2m1x4': 16, 'e3m2': 8, 'e2m3': 8, 'e2m1': 4, 'ue8m0': 8, 'ue4m3': 8}
 for _n in (8, 16, 32, 64):
     for _c in 'bus':
         BITS[_c + str(_n)] = _n
