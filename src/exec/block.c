@@ -3,6 +3,7 @@
  * could run say that they wait for somebody else. */
 #include "count.h"
 #include "mbarrier.h"
+#include "tmem.h"
 
 static uint32_t warps_in(uint64_t mask)
 {
@@ -104,6 +105,10 @@ static inline void wait_at(hw_block *b, uint32_t w)
         hw_cluster_wait(b, w);
         return;
     }
+    if (id == HW_BARRIER_TMEM) {
+        hw_tmem_wait(b, w);
+        return;
+    }
     hw_barrier *bar = hw_block_barrier(f, &id);
     if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind || bar->parted) {
         wait_counted(b, w, id);
@@ -129,6 +134,8 @@ static void end_warp(hw_block *b, uint32_t w)
         hw_block_check(b, (uint32_t)__builtin_ctzll(m));
     if (b->cluster || b->at_cluster.used)
         hw_cluster_check(b);
+    if (b->tmem && !b->live)
+        hw_tmem_end(b, &b->frames[w]);
 }
 
 /* ---- leaving the variant without guards ---- */

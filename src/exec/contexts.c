@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Room for resident blocks: made once, used again by later blocks and launches. */
 #include "count.h"
+#include "tmem.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -200,6 +201,7 @@ static void block_free(hw_block *b)
         munmap(b->stack, b->stack_cap + PAGE);
     if (b->local)
         hw_mem_free(b->x->mem, b->local);
+    free(b->tmem);
     free(b);
 }
 
@@ -304,6 +306,8 @@ void hw_block_start(hw_block *b, uint64_t index)
     b->began = choose_code(b);
     if (b->at_cluster.used)
         memset(&b->at_cluster, 0, sizeof b->at_cluster);
+    if (b->tmem)
+        hw_tmem_start(b);
     /* one frame serves all warps of code that runs them in one call, and counts them up */
     uint32_t frames = b->began->whole_block ? 1 : b->nwarps;
     b->frames[0].warp = 0;

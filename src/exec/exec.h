@@ -39,6 +39,7 @@ typedef struct hw_run hw_run;
 typedef struct hw_worker hw_worker;
 typedef struct hw_block hw_block;
 typedef struct hw_cluster hw_cluster;
+typedef struct hw_tmem hw_tmem; /* tmem.h */
 
 /* Where a launch's parameters lie, and behind them its cooperative workspace. */
 typedef struct hw_room {
@@ -96,6 +97,7 @@ struct hw_block {
     size_t save_cap, save_stride, stack_cap, stack_stride;
     uint64_t local, local_cap; /* device address */
     uint64_t slot;             /* device address of the shared arena's slot */
+    hw_tmem *tmem;             /* NULL: no warp has asked for any */
 };
 
 typedef struct hw_raised { /* what a fault left behind before the jump */

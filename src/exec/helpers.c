@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What generated code calls: faults, address checks, and the device runtime's functions. */
 #include "count.h"
+#include "tmem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,6 +173,9 @@ static hw_helper_fn *const own[HW_H_COUNT] = {
     [HW_H_MBARRIER] = hw_h_mbarrier, [HW_H_MBARRIER_WAIT] = hw_h_mbarrier_wait,
     [HW_H_BULK] = hw_h_bulk,    [HW_H_TENSOR] = hw_h_tensor, [HW_H_TENSORMAP] = hw_h_tensormap,
     [HW_H_WGMMA] = hw_h_wgmma,
+    [HW_H_TMEM] = hw_h_tmem,    [HW_H_TMEM_LOAD] = hw_h_tmem_load, [HW_H_TMEM_STORE] = hw_h_tmem_store,
+    [HW_H_TMEM_COPY] = hw_h_tmem_copy, [HW_H_TMEM_SHIFT] = hw_h_tmem_shift, [HW_H_TMEM_MMA] = hw_h_tmem_mma,
+    [HW_H_TMEM_COMMIT] = hw_h_tmem_commit,
 };
 #define MISSING(name)                                                                          \
     static void missing_##name(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux) \

@@ -146,6 +146,11 @@ void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes)
     change(f, word_at(f, addr), HW_MBAR_COMPLETE, 0, bytes);
 }
 
+void hw_mbarrier_arrive(hw_frame *f, uint64_t addr)
+{
+    change(f, word_at(f, addr), HW_MBAR_ARRIVE, 1, 0);
+}
+
 bool hw_mbarrier_pending(const hw_frame *f)
 {
     return *f->awaited >> PHASE == f->awaited_phase;

@@ -7,6 +7,8 @@
 
 /* The generic address of an mbarrier: bytes of a copy have arrived. */
 void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes);
+/* One arrival. */
+void hw_mbarrier_arrive(hw_frame *f, uint64_t addr);
 /* Would the warp that waits (frame.awaited) still wait? */
 bool hw_mbarrier_pending(const hw_frame *f);
 /* Do all lanes of the warp that are not at a barrier wait at one mbarrier of the cluster's shared memory? */

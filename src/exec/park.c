@@ -7,6 +7,7 @@
  * of one warp may come by different ways; a warp split over two barriers arrives at neither. */
 #include "mbarrier.h"
 #include "sentence.h"
+#include "tmem.h"
 
 #include <stdio.h>
 
@@ -100,6 +101,8 @@ void hw_block_park(hw_frame *f, const uint32_t *id, const uint32_t *count, uint3
             same |= (uint32_t)bit(l);
         if (id[first] == HW_BARRIER_CLUSTER)
             hw_cluster_park(f, same);
+        else if (id[first] == HW_BARRIER_TMEM)
+            hw_tmem_park(f, same);
         else
             park(f, id[first], count ? count[first] : 0, same);
         lanes &= ~same;
@@ -201,6 +204,11 @@ static hw_frame *say_block(hw_block *b, hw_text *t, const char *first)
     }
     if (hw_cluster_waiting(b) && (!*first || between != first)) {
         hw_text_add(t, "%s%u warps wait at the cluster's barrier", between, hw_cluster_waiting(b));
+        between = "; ";
+    }
+    FOR_BITS(w, hw_tmem_waiting(b))
+    {
+        hw_text_add(t, "%swarp %u waits for tensor memory", between, (uint32_t)w);
         between = "; ";
     }
     FOR_BITS(w, b->live & b->runnable)

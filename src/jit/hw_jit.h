@@ -20,6 +20,7 @@
 
 #include "hw_base.h"
 #include "hw_event.h"
+#include "hw_jit_tmem.h"
 #include "hw_wir.h"
 
 typedef struct hw_jit hw_jit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pieces of matrix products: fragments made matrices and back, elements decoded and encoded, tiles
- * multiplied, by vectors of eight (private to matrix.c and wgmma.c). */
+ * multiplied, by vectors of eight (private to matrix.c, shared_matrix.h and the products that use it). */
 #ifndef HW_JIT_MATRIX_H
 #define HW_JIT_MATRIX_H
 

@@ -2,60 +2,24 @@
  *
  * Helper WGMMA: sixteen rows of a warpgroup's product (PTX ISA 9.7.15.5). A fragment of D is that of m16n8 products side by side and one of
  * A in registers that of theirs, so that it is taken eight columns at a time; sums are as helper MMA's.
- *
- * In shared memory matrices are pieces of 16 bytes, along k ("K-major") or along the rows of A or columns of B ("MN-major"), eight or,
- * swizzled, 64 to 8 of them in a core whose rows are 16 to 128 bytes; the descriptor has two distances between cores. A swizzle exchanges
- * pieces by the address's bits 7 to 9, as those of tensor maps do.
  */
-#include "matrix.h"
+#include "shared_matrix.h"
 
-enum { K_BYTES = 32, PIECE = 16, ROWS = 16, BYTES_MOST = K_BYTES * EIGHT, WARPGROUP = 4 };
+enum { K_BYTES = 32, ROWS = 16, BYTES_MOST = K_BYTES * EIGHT, WARPGROUP = 4 };
 
 /* ---- matrices in shared memory ---- */
 
 typedef struct matrix {
-    const uint8_t *shared;
-    uint32_t start, leading, stride; /* bytes */
-    uint32_t row;                    /* bytes of a core's row */
-    uint32_t swizzle;                /* bits of the address that are changed */
+    shared_matrix at;
     bool mn_major;
     uint8_t type;
 } matrix;
 
 static matrix matrix_of(const hw_frame *f, uint64_t descriptor, bool mn_major, uint8_t type)
 {
-    static const uint8_t rows[] = { PIECE, 128, 64, 32 };
-    uint32_t row = rows[descriptor >> 62];
-    return (matrix){ .shared = f->shared,
-                     .start = (uint32_t)(descriptor & 0x3fff) << 4,
-                     .leading = (uint32_t)(descriptor >> 16 & 0x3fff) << 4,
-                     .stride = (uint32_t)(descriptor >> 32 & 0x3fff) << 4,
-                     .row = row,
-                     .swizzle = row - PIECE,
-                     .mn_major = mn_major,
-                     .type = type };
-}
-
-INLINED const uint8_t *piece_at(const matrix *m, uint32_t offset)
-{
-    uint32_t at = m->start + offset;
-    return m->shared + (at ^ (at >> 3 & m->swizzle));
-}
-
-/* K-major: half (0, 1) of the 32 bytes of a row of A or column of B. */
-INLINED const uint8_t *piece_of_row(const matrix *m, uint32_t row, uint32_t half)
-{
-    uint32_t along = m->swizzle ? PIECE : m->leading;
-    return piece_at(m, row % EIGHT * m->row + row / EIGHT * m->stride + half * along);
-}
-
-/* MN-major: eight elements from 8 * group on, of one k. */
-INLINED const uint8_t *piece_of_k(const matrix *m, uint32_t group, uint32_t k)
-{
-    uint32_t groups = m->row / PIECE, core = group / groups, eighth = k / EIGHT;
-    uint32_t cores = m->swizzle ? core * m->leading + eighth * m->stride
-                                : core * m->stride + eighth * m->leading;
-    return piece_at(m, group % groups * PIECE + k % EIGHT * m->row + cores);
+    static const uint8_t modes[] = { SWIZZLE_NONE, SWIZZLE_128, SWIZZLE_64, SWIZZLE_32 };
+    return (matrix){ shared_matrix_of(f->shared, descriptor, modes[descriptor >> 62]), mn_major,
+                     type };
 }
 
 /* Eight rows of 32 bytes of A, or columns of B, from 8 * group on: each one's bytes together. */
@@ -64,13 +28,13 @@ INLINED void take_rows_of(const matrix *m, uint32_t group, uint8_t *out)
     if (!m->mn_major) {
         for (uint32_t r = 0; r < EIGHT; r++)
             for (uint32_t half = 0; half < 2; half++)
-                memcpy(out + r * K_BYTES + half * PIECE, piece_of_row(m, group * EIGHT + r, half),
-                       PIECE);
+                memcpy(out + r * K_BYTES + half * PIECE,
+                       piece_of_row(&m->at, group * EIGHT + r, half), PIECE);
         return;
     }
     for (uint32_t k = 0; k < K_BYTES / 2; k++) { /* only of elements of 16 bits */
         uint16_t v[EIGHT];
-        memcpy(v, piece_of_k(m, group, k), sizeof v);
+        memcpy(v, piece_of_k(&m->at, group, k), sizeof v);
         for (uint32_t r = 0; r < EIGHT; r++)
             memcpy(out + r * K_BYTES + k * 2, &v[r], 2);
     }
@@ -93,7 +57,7 @@ INLINED void take_columns(const matrix *m, uint32_t group, uint8_t *out)
     _Alignas(64) uint8_t rows[BYTES_MOST];
     if (m->mn_major) {
         for (uint32_t k = 0; k < K_BYTES / 2; k++)
-            memcpy(out + k * PIECE, piece_of_k(m, group, k), PIECE);
+            memcpy(out + k * PIECE, piece_of_k(&m->at, group, k), PIECE);
         return;
     }
     take_rows_of(m, group, rows);

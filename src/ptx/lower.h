@@ -238,6 +238,17 @@ uint32_t lw_fragment_size(const lw *l, uint32_t count, uint8_t type, bool is_fac
 void w_wgmma(lw *l);
 void w_wgmma_wait(lw *l);
 
+/* ---- lower_tmem.c ---- */
+void w_tmem_alloc(lw *l);
+void w_tmem_free(lw *l);
+void w_tmem_relinquish(lw *l);
+void w_tmem_load(lw *l);
+void w_tmem_store(lw *l);
+void w_tmem_copy(lw *l);
+void w_tmem_shift(lw *l);
+void w_tmem_mma(lw *l);
+void w_tmem_commit(lw *l);
+
 /* ---- lower_call.c: functions, parameters, calls ---- */
 void w_call(lw *l);
 /* Registers and areas for the parameters and call-frame variables of l->f, before its body. */

@@ -23,6 +23,7 @@
 
 #include "hw_base.h"
 #include "hw_wir_helper.h"
+#include "hw_wir_tensor.h"
 
 typedef enum hw_wir_type {
     HW_T_NONE,

@@ -4,17 +4,8 @@
 // options: -lcuda
 #include "check.h"
 #include "gmma.h"
-#include <cstring>
+#include "matrices.h"
 #include <cuda.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
-#include <vector>
-
-static __device__ uint32_t at(const void *p)
-{
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
 
 // Texts of lists of registers: M(0) to M(n - 1), the first apart.
 #define TEN(M, t) M(t##0) M(t##1) M(t##2) M(t##3) M(t##4) M(t##5) M(t##6) M(t##7) M(t##8) M(t##9)
@@ -105,65 +96,6 @@ KERNEL(bits_16, "m64n16k256.s32.b1.b1.and.popc", 8, SHARED_A, "", 16, "11i", fal
 KERNEL(bits_128_listed, "m64n128k256.s32.b1.b1.and.popc", 64, LISTED_A, "", 128, "11i", true, false, false, 1, false)
 
 // ---- the host's side ----
-
-static unsigned bits_of(char type)
-{
-    return type == 'h' || type == 'b' ? 16 : type == 't' || type == 'f' || type == 'i' ? 32 : type == '1' ? 1 : 8;
-}
-
-static uint32_t encoded(char type, double v)
-{
-    float f = (float)v;
-    uint32_t word;
-    memcpy(&word, &f, 4);
-    switch (type) {
-    case 'h': return __half_as_ushort(__float2half(f));
-    case 'b': return __bfloat16_as_ushort(__float2bfloat16(f));
-    case 't': case 'f': return word;
-    case '4': return __nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E4M3);
-    case '5': return __nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E5M2);
-    default: return (uint32_t)(int32_t)v;
-    }
-}
-
-static double decoded(char type, uint32_t x)
-{
-    float f;
-    memcpy(&f, &x, 4);
-    return type == 'i' ? (double)(int32_t)x : type == 'h' ? __half2float(__ushort_as_half((unsigned short)x)) : f;
-}
-
-static unsigned random_below(unsigned n)
-{
-    static uint32_t seed = 7;
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 16) % n;
-}
-
-static double number(char type)
-{
-    return type == 's' ? (double)random_below(256) - 128 : type == 'u' ? random_below(256) : type == '1' ? random_below(2) : (double)random_below(9) - 4;
-}
-
-static void put(uint8_t *to, char type, unsigned element, double v)
-{
-    uint32_t x = encoded(type, v);
-    if (type == '1')
-        to[element / 8] |= (uint8_t)(x << element % 8);
-    else
-        memcpy(to + element * bits_of(type) / 8, &x, bits_of(type) / 8);
-}
-
-struct Matrix {
-    unsigned rows, k;
-    std::vector<double> v;
-    Matrix(unsigned rows, unsigned k, char type) : rows(rows), k(k), v(rows * k)
-    {
-        for (double &x : v)
-            x = number(type);
-    }
-    double operator()(unsigned row, unsigned i) const { return v[row * k + i]; }
-};
 
 // Where thread t's element e of D stands (the manual's figures of D).
 static unsigned row_of(unsigned t, unsigned e) { return t / 32 * 16 + t % 32 / 4 + e / 2 % 2 * 8; }

@@ -153,7 +153,7 @@ static void shared_memory_ends_with_its_unit(void **state)
 
 static const char not_carried_out[] =
     ".version 8.6\n.target sm_100a\n.address_size 64\n"
-    ".visible .entry k() { tcgen05.fence::before_thread_sync; ret; }\n";
+    ".visible .entry k() { .reg .pred p; .reg .b64 d; istypep.texref p, d; ret; }\n";
 
 /* A kernel that cannot be started is told once, where one waits; the context lives on. */
 static void not_started(void **state)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jit: the arithmetic of tensor memory (PTX ISA 9.7.16.9, 9.7.16.10), for room exec, which says what an instruction means and checks it.
+ * Cells are [column][lane]. Everything is done when a function returns; floats are summed in double, in ascending order of k, and rounded once.
+ */
+#ifndef HW_JIT_TMEM_H
+#define HW_JIT_TMEM_H
+
+#include "hw_wir.h"
+
+typedef uint32_t hw_tmem_column[HW_TMEM_LANES];
+
+typedef struct hw_tmem_block { /* of the one or two that take part */
+    const uint8_t *shared;
+    hw_tmem_column *cells;
+    uint32_t keep[HW_TMEM_LANES / 32]; /* lanes of D that stay as they are */
+} hw_tmem_block;
+
+/* Bits of a descriptor of shared memory: the swizzle from SWIZZLE on, of which PAIRS exchanges pairs of pieces; ABSOLUTE. */
+enum { HW_TMEM_SWIZZLE = 61, HW_TMEM_PAIRS = 1, HW_TMEM_ABSOLUTE = 52 };
+
+/* D = A * B (+ D). Each block has `rows` of A and D; of B's n columns a pair has half each. D's columns are cut into `parts`, which lie
+ * beside each other in lanes 128 / parts apart; where `spread`, sixteen lanes are left out after every sixteen. A in cells stands in the
+ * lanes of D that it is for. Floats of 6 and 4 bits have a byte each there; in shared memory sixteen stand in the first of 16 bytes. */
+typedef struct hw_tmem_product {
+    uint8_t a, b, d; /* hw_mma_type */
+    uint8_t nblocks, parts;
+    bool spread, adds, saturates, negates, a_in_cells, a_shifted, mn_a, mn_b;
+    uint16_t rows, n, k;
+    uint8_t scale_d;
+    uint64_t a_at, b_at; /* descriptors; a_in_cells: tensor address */
+    uint32_t d_at;
+    hw_tmem_block block[2];
+} hw_tmem_product;
+
+void hw_jit_tmem_multiply(const hw_tmem_product *p);
+
+/* Rows of shared memory to lanes; to: tensor address. */
+void hw_jit_tmem_copy(const hw_tmem_block *b, uint32_t to, uint64_t from, const hw_tmem_copy *how);
+
+#endif

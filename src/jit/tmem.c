@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arithmetic of tensor memory (hw_jit_tmem.h). A is decoded as a whole, k by k with its rows side by side, as D's lanes lie in a column of
+ * cells; B some columns at a time, each with its k in turn. Sixteen lanes and four columns are then summed together. Integers too are
+ * summed in double, where their sums are exact.
+ */
+#include "hw_jit_tmem.h"
+#include "shared_matrix.h"
+
+#include <math.h>
+
+enum {
+    LANES = HW_TMEM_LANES,
+    K_MOST = 128,
+    TILE_LANES = 16,
+    TILE_COLUMNS = 4,
+    CHUNK = 32,    /* columns of B decoded at a time */
+    ELEMENTS = 32, /* of a piece, at most */
+};
+
+/* ---- elements ---- */
+
+typedef float floats_4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+static shared_matrix matrix_of(const uint8_t *shared, uint64_t descriptor)
+{
+    static const uint8_t modes[8] = { SWIZZLE_NONE, SWIZZLE_128_PAIRS, SWIZZLE_128, SWIZZLE_NONE,
+                                      SWIZZLE_64,   SWIZZLE_NONE,      SWIZZLE_32,  SWIZZLE_NONE };
+    return shared_matrix_of(shared, descriptor, modes[descriptor >> HW_TMEM_SWIZZLE]);
+}
+
+/* Elements of a piece of 16 bytes. */
+static inline unsigned elements_of(uint8_t type)
+{
+    return type == HW_MMA_E2M1_PAIRS ? 32 : type >= HW_MMA_E3M2 ? 16 : 128u / types[type].bits;
+}
+
+/* Narrow floats one a byte: of 6 bits in its lower part, of 4 in its middle. */
+static void unpack_narrow(uint8_t type, const uint8_t *piece, uint8_t *out)
+{
+    unsigned bits = type == HW_MMA_E2M1 ? 4 : 6, up = type == HW_MMA_E2M1 ? 2 : 0;
+    for (unsigned i = 0; i < PIECE; i++) {
+        unsigned at = i * bits, both = piece[at / 8] | piece[at / 8 + 1] << 8;
+        out[i] = (uint8_t)((both >> at % 8 & ((1u << bits) - 1)) << up);
+    }
+}
+
+/* A sign and a magnitude of a byte, the magnitude that of a half but for its exponent. */
+INLINED void decode_narrow(uint8_t type, const uint8_t *from, double *to)
+{
+    static const struct {
+        uint8_t down, sign, up;
+        double scale;
+    } forms[] = { { 0, 5, 8, 0x1p12 }, { 0, 5, 7, 0x1p14 }, { 2, 3, 9, 0x1p14 } };
+    unsigned form = type - HW_MMA_E3M2, sign = forms[form].sign;
+    for (unsigned i = 0; i < PIECE; i += EIGHT) {
+        shorts b = __builtin_convertvector(*(const octets *)(from + i), shorts) >> forms[form].down;
+        shorts half = (b & (uint16_t)((1u << sign) - 1)) << forms[form].up | (b >> sign & 1) << 15;
+        decode_half(&half, (doubles *)(to + i));
+        *(doubles *)(to + i) *= forms[form].scale;
+    }
+}
+
+INLINED void decode_integers(uint8_t type, const uint8_t *from, double *to)
+{
+    for (unsigned i = 0; i < PIECE; i += EIGHT)
+        *(doubles *)(to + i) =
+            type == HW_MMA_S8 ? __builtin_convertvector(*(const signed_octets *)(from + i), doubles)
+                              : __builtin_convertvector(*(const octets *)(from + i), doubles);
+}
+
+/* One piece; in_cells: narrow floats have a byte each. */
+INLINED void decode_piece(uint8_t type, bool in_cells, const uint8_t *piece, double *to)
+{
+    uint8_t bytes[PIECE];
+    if (type >= HW_MMA_E3M2) {
+        if (!in_cells)
+            unpack_narrow(type, piece, bytes);
+        decode_narrow(type, in_cells ? piece : bytes, to);
+    } else if (types[type].is_int) {
+        decode_integers(type, piece, to);
+    } else if (type == HW_MMA_TF32) { /* of the lower 13 bits none counts */
+        uint32_t words[PIECE / 4];
+        memcpy(words, piece, PIECE);
+        for (unsigned i = 0; i < PIECE / 4; i++)
+            words[i] &= ~UINT32_C(0x1fff);
+        for (unsigned i = 0; i < PIECE / 4; i++)
+            to[i] = (double)((const floats_4 *)words)[0][i];
+    } else if (type == HW_MMA_F16) {
+        decode_half((const shorts *)piece, (doubles *)to);
+    } else if (type == HW_MMA_BF16) {
+        ints x = __builtin_convertvector(*(const shorts *)piece, ints);
+        *(doubles *)to = __builtin_convertvector((floats)(x << 16), doubles);
+    } else {
+        for (unsigned i = 0; i < PIECE; i += EIGHT)
+            decode_byte(type == HW_MMA_E5M2, (const octets *)(piece + i), (doubles *)(to + i));
+    }
+}
+
+/* ---- A: [k][row] ---- */
+
+typedef struct factors {
+    _Alignas(64) double a[K_MOST * LANES];
+    _Alignas(64) double b[CHUNK * K_MOST];
+} factors;
+
+INLINED void spread_row(const double *v, unsigned n, unsigned k, unsigned row, double *a)
+{
+    for (unsigned i = 0; i < n; i++)
+        a[(k + i) * LANES + row] = v[i];
+}
+
+/* K-major, or MN-major with rows side by side already. */
+INLINED void take_a_shared(const hw_tmem_product *p, const hw_tmem_block *b, double *a)
+{
+    shared_matrix m = matrix_of(b->shared, p->a_at);
+    unsigned n = elements_of(p->a);
+    double v[ELEMENTS];
+    if (!p->mn_a) {
+        for (unsigned row = 0; row < p->rows; row++)
+            for (unsigned k = 0; k < p->k; k += n) {
+                decode_piece(p->a, false, piece_of_row(&m, row, k / n), v);
+                spread_row(v, n, k, row, a);
+            }
+        return;
+    }
+    for (unsigned k = 0; k < p->k; k++)
+        for (unsigned row = 0; row < p->rows; row += n)
+            decode_piece(p->a, false, piece_of_k(&m, row / n, k), a + k * LANES + row);
+}
+
+/* The lane of a row, in the first part. */
+static inline unsigned lane_of(const hw_tmem_product *p, unsigned row)
+{
+    return p->spread ? row % 16 + row / 16 * 32 : row;
+}
+
+/* From the lanes of one part of D. */
+INLINED void take_a_cells(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+                          double *a)
+{
+    unsigned n = elements_of(p->a), last = LANES - 1;
+    uint32_t column = (uint32_t)p->a_at & 0xffff;
+    uint8_t piece[PIECE];
+    double v[ELEMENTS];
+    for (unsigned row = 0; row < p->rows; row++) {
+        unsigned from = lane + lane_of(p, row);
+        if (p->a_shifted && from < last)
+            from++;
+        for (unsigned k = 0; k < p->k; k += n) {
+            for (unsigned i = 0; i < 4; i++)
+                memcpy(piece + 4 * i, &b->cells[column + k / n * 4 + i][from], 4);
+            decode_piece(p->a, true, piece, v);
+            spread_row(v, n, k, row, a);
+        }
+    }
+}
+
+/* ---- B: [column][k], CHUNK columns from n0 on ---- */
+
+INLINED void take_b(const hw_tmem_product *p, unsigned n0, unsigned count, double *b)
+{
+    unsigned each = (unsigned)p->n / p->nblocks, n = elements_of(p->b);
+    double v[ELEMENTS];
+    for (unsigned done = 0; done < count;) {
+        unsigned owner = (n0 + done) / each, first = (n0 + done) % each;
+        shared_matrix m = matrix_of(p->block[owner].shared, p->b_at);
+        double *to = b + done * K_MOST;
+        if (!p->mn_b) {
+            for (unsigned k = 0; k < p->k; k += n)
+                decode_piece(p->b, false, piece_of_row(&m, first, k / n), to + k);
+            done++;
+            continue;
+        }
+        for (unsigned k = 0; k < p->k; k++) {
+            decode_piece(p->b, false, piece_of_k(&m, first / n, k), v);
+            for (unsigned i = 0; i < n; i++)
+                to[i * K_MOST + k] = v[i];
+        }
+        done += n;
+    }
+}
+
+/* ---- sums ---- */
+
+typedef double sums[TILE_COLUMNS][TILE_LANES];
+
+INLINED void take_d(const hw_tmem_product *p, const uint32_t *cells, double *c)
+{
+    double scale = ldexp(1, -p->scale_d);
+    for (unsigned i = 0; i < TILE_LANES; i += EIGHT) {
+        ints x = *(const ints *)(cells + i);
+        doubles *to = (doubles *)(c + i);
+        if (p->d == HW_MMA_S32) {
+            *to = __builtin_convertvector(x, doubles);
+        } else if (p->d == HW_MMA_F16) {
+            shorts h = __builtin_convertvector(x, shorts);
+            decode_half(&h, to);
+        } else {
+            *to = __builtin_convertvector((floats)x, doubles);
+        }
+        *to *= scale;
+    }
+}
+
+INLINED void encode_integers(bool saturates, const double *c, uint32_t *out)
+{
+    for (unsigned i = 0; i < TILE_LANES; i++) {
+        int64_t v = (int64_t)c[i];
+        out[i] = saturates ? (uint32_t)saturated(v) : (uint32_t)v;
+    }
+}
+
+INLINED void put_d(const hw_tmem_product *p, const double *c, uint32_t keep, uint32_t *cells)
+{
+    uint32_t out[TILE_LANES];
+    if (p->d == HW_MMA_S32) {
+        encode_integers(p->saturates, c, out);
+    } else if (p->d == HW_MMA_F16) {
+        uint16_t h[TILE_LANES];
+        encode_floats(HW_MMA_F16, TILE_LANES, c, h);
+        for (unsigned i = 0; i < TILE_LANES; i++)
+            out[i] = h[i];
+    } else {
+        encode_floats(HW_MMA_F32, TILE_LANES, c, out);
+    }
+    if (!keep) {
+        memcpy(cells, out, sizeof out);
+        return;
+    }
+    for (unsigned i = 0; i < TILE_LANES; i++)
+        if (!(keep >> i & 1))
+            cells[i] = out[i];
+}
+
+INLINED void multiply_tile_of(const double *a, const double *b, unsigned k, sums c)
+{
+    doubles s[TILE_COLUMNS][2];
+    for (unsigned j = 0; j < TILE_COLUMNS; j++)
+        for (unsigned h = 0; h < 2; h++)
+            s[j][h] = *(const doubles *)(c[j] + h * EIGHT);
+    for (unsigned i = 0; i < k; i++) {
+        doubles low = *(const doubles *)(a + i * LANES),
+                high = *(const doubles *)(a + i * LANES + EIGHT);
+        for (unsigned j = 0; j < TILE_COLUMNS; j++) {
+            double x = b[j * K_MOST + i];
+            s[j][0] += low * x;
+            s[j][1] += high * x;
+        }
+    }
+    for (unsigned j = 0; j < TILE_COLUMNS; j++)
+        for (unsigned h = 0; h < 2; h++)
+            *(doubles *)(c[j] + h * EIGHT) = s[j][h];
+}
+
+/* All rows of a block, `count` columns from column n0 of one part on. */
+INLINED void multiply_chunk(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+                            unsigned n0, unsigned count, const factors *x)
+{
+    unsigned column = (p->d_at & 0xffff) + n0 % ((unsigned)p->n / p->parts);
+    for (unsigned row = 0; row < p->rows; row += TILE_LANES)
+        for (unsigned j = 0; j < count; j += TILE_COLUMNS) {
+            _Alignas(64) sums c = { 0 };
+            unsigned at = lane + lane_of(p, row);
+            uint32_t keep = b->keep[at / 32] >> at % 32 & 0xffff;
+            for (unsigned i = 0; i < TILE_COLUMNS && p->adds; i++)
+                take_d(p, &b->cells[column + j + i][at], c[i]);
+            multiply_tile_of(x->a + row, x->b + j * K_MOST, p->k, c);
+            for (unsigned i = 0; i < TILE_COLUMNS; i++)
+                put_d(p, c[i], keep, &b->cells[column + j + i][at]);
+        }
+}
+
+INLINED void negate(const hw_tmem_product *p, double *a)
+{
+    for (unsigned k = 0; k < p->k; k++)
+        for (unsigned row = 0; row < p->rows; row++)
+            a[k * LANES + row] = -a[k * LANES + row];
+}
+
+INLINED void multiply_part(const hw_tmem_product *p, const hw_tmem_block *b, unsigned part,
+                           factors *x)
+{
+    unsigned each = (unsigned)p->n / p->parts, lane = (p->d_at >> 16) + part * (LANES / p->parts);
+    if (part == 0 || p->a_in_cells) {
+        if (p->a_in_cells)
+            take_a_cells(p, b, lane, x->a);
+        else
+            take_a_shared(p, b, x->a);
+        if (p->negates)
+            negate(p, x->a);
+    }
+    for (unsigned n = 0; n < each; n += CHUNK) {
+        unsigned count = each - n < CHUNK ? each - n : CHUNK;
+        take_b(p, part * each + n, count, x->b);
+        multiply_chunk(p, b, lane, part * each + n, count, x);
+    }
+}
+
+CLONED void hw_jit_tmem_multiply(const hw_tmem_product *p)
+{
+    factors x;
+    for (unsigned i = 0; i < p->nblocks; i++)
+        for (unsigned part = 0; part < p->parts; part++)
+            multiply_part(p, &p->block[i], part, &x);
+}
+
+/* ---- copies ---- */
+
+/* The lanes of a row: up to four. */
+static unsigned lanes_of(hw_tmem_rows rows, unsigned row, unsigned lanes[4])
+{
+    static const uint8_t copies[] = { 1, 2, 2, 4, 1 }, apart[] = { 0, 64, 32, 32, 0 };
+    unsigned first = rows == HW_TMEM_ROWS_4                    ? row * 32
+                     : rows == HW_TMEM_ROWS_64_01 && row >= 32 ? row + 32
+                                                               : row;
+    for (unsigned i = 0; i < copies[rows]; i++)
+        lanes[i] = first + i * apart[rows];
+    return copies[rows];
+}
+
+void hw_jit_tmem_copy(const hw_tmem_block *b, uint32_t to, uint64_t from, const hw_tmem_copy *how)
+{
+    static const uint8_t counts[] = { 128, 64, 64, 32, 4 };
+    static const uint8_t narrow[] = { 0, HW_MMA_E2M3, HW_MMA_E2M1 };
+    shared_matrix m = matrix_of(b->shared, from);
+    unsigned lanes[4], column = to & 0xffff, base = to >> 16;
+    for (unsigned row = 0; row < counts[how->rows]; row++)
+        for (unsigned piece = 0; piece < how->pieces; piece++) {
+            uint32_t words[PIECE / 4];
+            const uint8_t *at = piece_of_row(&m, row, piece);
+            if (how->bits == HW_TMEM_AS_IS)
+                memcpy(words, at, PIECE);
+            else
+                unpack_narrow(narrow[how->bits], at, (uint8_t *)words);
+            unsigned n = lanes_of((hw_tmem_rows)how->rows, row, lanes);
+            for (unsigned i = 0; i < n * (PIECE / 4); i++)
+                b->cells[column + piece * 4 + i % 4][base + lanes[i / 4]] = words[i % 4];
+        }
+}
