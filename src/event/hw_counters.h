@@ -6,9 +6,10 @@
  *   table     what is known of a kernel's code before it runs: blocks, instructions, memory sites,
  *             branches. One a compiled variant, only if somebody listens.
  *   block     a basic block. Its warps and lanes are counted when it runs; each of its instructions
- *             then ran that often.
+ *             then ran that often. The end of threads that stands alone is one too: lanes end where they
+ *             branch to it, but it counts as run once a warp, by all lanes that came to it.
  *   inst      one PTX instruction in one block. Instructions of inlined functions stand in every
- *             block they were copied to.
+ *             block they were copied to. What was made to carry out calls is none.
  *   site      one access to memory of one instruction (a copy from global to shared memory has two).
  *   access    what the lanes of a warp do at a site, told with 32 addresses and a mask. Where the
  *             pattern of the lanes is known while compiling, the code counts accesses by the base
@@ -88,10 +89,13 @@ typedef struct hw_count_inst {
     uint32_t block;  /* of the table's blocks */
     uint32_t guard;  /* index of counters.guard_lanes if it is predicated, else HW_NO_INDEX */
     uint32_t site;   /* its first memory site, HW_NO_INDEX: none. A COPY's second is site + 1 */
+    uint32_t taken;  /* else the block whose lanes are those that it acts in (a branch's target that
+                        nothing else leads to); HW_NO_INDEX: all lanes, or `guard` */
     uint32_t branch; /* index of table.branches, HW_NO_INDEX: no conditional branch. (A conditional
-                        end of threads is one, and so is a branch to where threads end.) */
+                        end of threads is one.) */
     uint16_t cls;    /* hw_inst_class */
-    uint16_t pairs;  /* arithmetic on pairs in one register: 2; else 1 */
+    uint8_t pairs;   /* arithmetic on pairs in one register: 2; else 1 */
+    bool part; /* no execution of its own: holds accesses of an instruction that began elsewhere */
 } hw_count_inst;
 
 typedef struct hw_count_block {

@@ -259,6 +259,7 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     g->v = v;
     memset(out, 0, sizeof *out);
     g->info = &out->info;
+    m->counted = v->listeners != 0;
     HW_TRY(hw_wir_prepare(m, d));
     for (uint32_t f = 0; f < m->functions.len && !v->listeners; f++)
         hw_wir_simplify(m, f); /* instructions are counted as they were written */

@@ -219,12 +219,83 @@ void hwg_count_block(hw_gen *g)
     add(g, t->part + 2 * b + 1, lanes_in(g, g->mask));
 }
 
+static uint32_t guard_here(hw_gen *g)
+{
+    return g->count ? map_of(g)->guard[number(g)] : HW_NO_INDEX;
+}
+
 void hwg_count_guard(hw_gen *g)
 {
-    uint32_t guard = g->count ? map_of(g)->guard[number(g)] : HW_NO_INDEX;
-    if (guard != HW_NO_INDEX)
-        add(g, g->count->t.guards + guard, lanes_in(g, g->exec));
+    uint32_t guard = guard_here(g);
+    if (guard == HW_NO_INDEX || g->in->op == HW_W_CBR || g->in->op == HW_W_BRX)
+        return;
+    bool others = g->in->flags & HW_I_ELSE;
+    hw_lv on = others ? b_and(g, g->mask, b_not(g, g->exec)) : g->exec;
+    add(g, g->count->t.guards + guard, lanes_in(g, on));
 }
+
+void hwg_count_taken(hw_gen *g, hw_lv p)
+{
+    uint32_t guard = guard_here(g);
+    if (guard == HW_NO_INDEX)
+        return;
+    hw_lv none = hwg_k(g->i32, 0);
+    hw_lv on = LLVMTypeOf(p) == g->i1 ? b_select(g, p, g->mask, none) : b_and(g, p, g->mask);
+    if (g->in->flags & HW_I_ELSE)
+        on = b_and(g, g->mask, b_not(g, on));
+    add(g, g->count->t.guards + guard, lanes_in(g, on));
+}
+
+/* ---- ends of threads ---- */
+
+enum { ENDS_TOLD_APART = 64 }; /* further ones count once each time lanes come to them */
+
+static hw_lv ended_here(hw_gen *g)
+{
+    if (g->f->is_kernel)
+        return hwg_frame_addr(g, offsetof(hw_frame, ended));
+    if (!g->ended) {
+        hw_lb here = LLVMGetInsertBlock(g->b);
+        hwg_at(g, g->entry);
+        g->ended = hwg_alloca(g, g->i64, "ended");
+        hwg_at(g, g->entry);
+        LLVMBuildStore(g->b, hwg_k(g->i64, 0), g->ended);
+        hwg_at(g, here);
+    }
+    return g->ended;
+}
+
+static void count_end(hw_gen *g, uint32_t end, hw_lv lanes)
+{
+    if (end == HW_NO_INDEX)
+        return;
+    const hw_count_end *e = &g->count->ends.ptr[end];
+    uint32_t counters = g->count->t.part + 2 * e->block;
+    hw_lv come = b_zext(g, b_icmp(g, LLVMIntNE, lanes, hwg_k(g->i32, 0)), g->i64);
+    add(g, counters + 1, lanes_in(g, lanes));
+    if (e->number < ENDS_TOLD_APART) {
+        hw_lv at = ended_here(g), before = hwg_load(g, g->i64, at, 8);
+        hw_lv bit = b_shl(g, come, hwg_k(g->i64, e->number));
+        hwg_store(g, b_or(g, before, bit), at, 8);
+        bit = b_and(g, bit, b_not(g, before));
+        come = b_zext(g, b_icmp(g, LLVMIntNE, bit, hwg_k(g->i64, 0)), g->i64);
+    }
+    add(g, counters, come);
+}
+
+void hwg_count_end_here(hw_gen *g)
+{
+    if (g->count)
+        count_end(g, map_of(g)->end[number(g)], g->exec);
+}
+
+void hwg_count_end_at(hw_gen *g, uint32_t block, hw_lv lanes)
+{
+    if (g->count)
+        count_end(g, map_of(g)->end[map_of(g)->first[block]], lanes);
+}
+
+/* ---- branches ---- */
 
 static uint32_t branch_here(hw_gen *g)
 {
@@ -248,13 +319,28 @@ void hwg_count_parting(hw_gen *g, hw_lv some)
     add(g, g->count->t.divergent + b, b_zext(g, parted, g->i64));
 }
 
-void hwg_count_parting_by(hw_gen *g, hw_lv v)
+/* The mask of lanes whose index leads to the same block as that of the first. */
+static hw_lv same_way(hw_gen *g, hw_lv v)
 {
-    if (branch_here(g) == HW_NO_INDEX)
-        return;
+    const hw_wir_block *w = &g->f->blocks.ptr[g->block];
     hw_lv first = b_and(g, hwg_first_lane(g, g->mask), hwg_k(g->i32, GEN_LANES - 1));
-    hw_lv x = hwg_splat(g, LLVMBuildExtractElement(g->b, v, first, ""), GEN_LANES);
-    hwg_count_parting(g, b_and(g, hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, x)), g->mask));
+    hw_lv x = LLVMBuildExtractElement(g->b, v, first, ""), all = hwg_splat(g, x, GEN_LANES);
+    hw_lv same = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, all));
+    for (uint32_t i = 0; i < w->ntargets; i++)
+        for (uint32_t k = 0; k < w->ntargets; k++) {
+            if (k == i || w->targets[k] != w->targets[i])
+                continue;
+            hw_lv from = b_sext(g, b_icmp(g, LLVMIntEQ, x, hwg_k(g->i32, i)), g->i32);
+            hw_lv to = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, hwg_klike(v, k)));
+            same = b_or(g, same, b_and(g, from, to));
+        }
+    return b_and(g, same, g->mask);
+}
+
+void hwg_count_ways(hw_gen *g, hw_lv v)
+{
+    if (branch_here(g) != HW_NO_INDEX)
+        hwg_count_parting(g, same_way(g, v));
 }
 
 /* ---- accesses ---- */

@@ -14,10 +14,17 @@ typedef struct hw_count_map {
     uint32_t base;                   /* the table's block of block 0 */
     uint32_t *first;                 /* per block: number of its first instruction */
     uint32_t *site, *branch, *guard; /* per instruction; HW_NO_INDEX: none */
+    uint32_t *end;                   /* per instruction: the end of threads it leads to, or is */
     /* For count.c: */
     bool *grouped;                      /* per block: its sites know how they are counted */
     uint32_t *leader, *epoch_of, epoch; /* per register: the first site through it, and when */
 } hw_count_map;
+
+/* An end of threads that is counted apart. */
+typedef struct hw_count_end {
+    uint32_t place, function, block;
+    uint32_t number; /* in its function */
+} hw_count_end;
 
 /* A table being made: its arrays are vectors here. */
 typedef struct hw_counting {
@@ -27,6 +34,7 @@ typedef struct hw_counting {
     HW_VEC(hw_count_inst) insts;
     HW_VEC(hw_site) sites;
     HW_VEC(hw_count_branch) branches;
+    HW_VEC(hw_count_end) ends;
     hw_count_map *map; /* per function */
     bool *leads;       /* per site: it is counted, or told, for those like it */
 } hw_counting;

@@ -3,8 +3,12 @@
  * The static side of counting: which PTX instructions a block holds, of which classes, and where
  * they touch memory or branch.
  *
- * A PTX instruction may have become several operations; those in a row with the same place are one
- * instruction, of the class of its dearest operation. Operations without a place count singly.
+ * A PTX instruction may have become several operations. One of them, the head, counts it; those behind
+ * that have the same place say more of it, and the dearest gives its class. What inlining and flattening
+ * calls have made counts nothing.
+ *
+ * An end of threads that stands alone in its block is counted apart (hw_count_end): lanes end where they
+ * branch to it, in several places perhaps, but it is one instruction, executed once a warp.
  */
 #include "count.h"
 
@@ -44,7 +48,7 @@ static const op_class op_classes[HW_W_COUNT] = {
     [HW_W_RCP_APPROX] = C(SFU), [HW_W_RSQRT_APPROX] = C(SFU), [HW_W_SQRT_APPROX] = C(SFU),
     [HW_W_DIV_APPROX] = C(SFU), [HW_W_DIV_FULL] = C(SFU), [HW_W_SIN_APPROX] = C(SFU), [HW_W_COS_APPROX] = C(SFU),
     [HW_W_EX2_APPROX] = C(SFU), [HW_W_LG2_APPROX] = C(SFU), [HW_W_TANH_APPROX] = C(SFU),
-    [HW_W_FENCE] = C(FENCE), [HW_W_PREFETCH] = C(MISC), [HW_W_CLOCK] = C(MISC), [HW_W_COPY] = C(COPY),
+    [HW_W_FENCE] = C(FENCE), [HW_W_PREFETCH] = C(MISC), [HW_W_NOP] = C(MISC), [HW_W_CLOCK] = C(MISC), [HW_W_COPY] = C(COPY),
     [HW_W_BALLOT] = C(LANES), [HW_W_ACTIVEMASK] = C(LANES), [HW_W_VOTE_ALL] = C(LANES), [HW_W_VOTE_ANY] = C(LANES),
     [HW_W_VOTE_UNI] = C(LANES), [HW_W_SHFL] = C(LANES), [HW_W_MATCH_ANY] = C(LANES), [HW_W_MATCH_ALL] = C(LANES),
     [HW_W_REDUX] = C(LANES), [HW_W_ELECT] = C(LANES), [HW_W_WARPSYNC] = C(LANES),
@@ -111,15 +115,25 @@ static unsigned atomic_class(const hw_wir_insn *in)
     return shared ? HW_INST_RED_SHARED : HW_INST_RED;
 }
 
+static bool ends_lanes(const hw_wir_insn *in)
+{
+    return in->op == HW_W_EXIT || in->op == HW_W_RET;
+}
+
 /* Lanes may part here. */
 static bool is_branch(const hw_wir_insn *in)
 {
-    bool ends = in->op == HW_W_EXIT || in->op == HW_W_RET;
-    return in->op == HW_W_CBR || in->op == HW_W_BRX || (ends && in->guard.kind == HW_V_REG);
+    bool parts =
+        in->op == HW_W_CBR || in->op == HW_W_BRX || (ends_lanes(in) && in->guard.kind == HW_V_REG);
+    return parts && !(in->flags & (HW_I_CALLS | HW_I_MADE));
 }
 
 static unsigned class_of(const hw_wir_function *f, const hw_wir_insn *in)
 {
+    if (in->flags & HW_I_CALLS)
+        return HW_INST_CALL;
+    if (in->flags & HW_I_MOVE_PARAM)
+        return HW_INST_CALL_PARAM;
     switch (in->op) {
     case HW_W_LOAD:
         return load_classes[in->space];
@@ -132,7 +146,7 @@ static unsigned class_of(const hw_wir_function *f, const hw_wir_insn *in)
         return in->imm < HW_H_COUNT ? helper_classes[in->imm] : HW_INST_MISC;
     case HW_W_RET:
     case HW_W_EXIT:
-        return is_branch(in) ? HW_INST_BRANCH : f->is_kernel ? HW_INST_EXIT : HW_INST_CALL;
+        return in->imm ? HW_INST_BRANCH : f->is_kernel ? HW_INST_EXIT : HW_INST_CALL;
     default:
         break;
     }
@@ -236,7 +250,9 @@ typedef struct walk {
     const hw_wir_module *m;
     const hw_wir_function *f;
     hw_count_map *map;
-    const bool *told;   /* per place: something other than an unconditional branch is there */
+    uint32_t *entries;  /* per block of the function: ways to it */
+    uint32_t *ends;     /* per number of an end: its index + 1 */
+    uint32_t n_ends;    /* of the function */
     hw_count_inst inst; /* being gathered */
     bool open;
     uint32_t at; /* number of the operation in the function */
@@ -249,43 +265,124 @@ static void close(walk *w)
     w->open = false;
 }
 
-/* Branches made when blocks were cut, edges split or loops given one latch are nobody's; nor is the
- * wait that belongs to a lane operation. */
-static bool is_made_up(const walk *w, const hw_wir_insn *in)
+static void open(walk *w, const hw_wir_insn *in)
 {
-    if (in->op == HW_W_WARPSYNC && (in->flags & HW_I_MEETS))
-        return true;
-    return in->op == HW_W_BR && (in->loc == 0 || w->told[in->loc]);
+    close(w);
+    w->inst = (hw_count_inst){ .place = in->loc,
+                               .block = (uint32_t)w->c->blocks.len,
+                               .guard = HW_NO_INDEX,
+                               .taken = HW_NO_INDEX,
+                               .site = HW_NO_INDEX,
+                               .branch = HW_NO_INDEX,
+                               .cls = (uint16_t)class_of(w->f, in),
+                               .pairs = 1,
+                               .part = !(in->flags & HW_I_HEAD) };
+    w->open = true;
 }
 
-static uint32_t targets_of(const walk *w)
+static bool ends_alone(const hw_wir_block *b)
 {
-    return w->f->blocks.ptr[w->inst.block - w->map->base].ntargets;
+    const hw_wir_insn *in = &b->insns.ptr[0];
+    return b->insns.len == 1 && ends_lanes(in) && in->guard.kind != HW_V_REG;
 }
 
-static void take_in(walk *w, const hw_wir_insn *in)
+/* The end of threads that a terminator leads to, or is; it may have been met before. */
+static void find_end(walk *w, const hw_wir_block *b, const hw_wir_insn *in)
+{
+    bool alone = ends_alone(b) && in->flags & HW_I_HEAD;
+    uint32_t *known = in->imm && in->imm <= w->m->ends ? &w->ends[in->imm] : NULL;
+    if (!alone && !known)
+        return;
+    if (!known || !*known) {
+        hw_count_end e = { .place = known ? (uint32_t)in->aux : in->loc,
+                           .function = (uint32_t)(w->f - w->m->functions.ptr),
+                           .number = w->n_ends++ };
+        hw_vec_push(w->c->arena, &w->c->ends, e);
+        if (known)
+            *known = (uint32_t)w->c->ends.len;
+    }
+    w->map->end[w->at] = known ? *known - 1 : (uint32_t)w->c->ends.len - 1;
+}
+
+static void count_guard(walk *w)
+{
+    if (w->inst.guard == HW_NO_INDEX)
+        w->map->guard[w->at] = w->inst.guard = w->c->t.n_guards++;
+}
+
+/* In which lanes a branch is taken: those of its target, if that says it. */
+static void find_taken(walk *w, const hw_wir_block *b, const hw_wir_insn *in)
+{
+    uint32_t t = b->targets[(in->flags & HW_I_ELSE) != 0];
+    if (w->entries[t] == 1 && !ends_alone(&w->f->blocks.ptr[t]))
+        w->inst.taken = w->map->base + t;
+    else
+        count_guard(w);
+}
+
+static void add_branch(walk *w, const hw_wir_block *b, const hw_wir_insn *in)
+{
+    hw_count_branch x = { .place = in->loc,
+                          .block = w->inst.block,
+                          .inst = (uint32_t)w->c->insts.len,
+                          .targets = in->op == HW_W_BRX ? b->ntargets : 2 };
+    w->map->branch[w->at] = w->inst.branch = (uint32_t)w->c->branches.len;
+    hw_vec_push(w->c->arena, &w->c->branches, x);
+}
+
+static void take_in(walk *w, const hw_wir_block *b, const hw_wir_insn *in)
 {
     unsigned cls = class_of(w->f, in);
     if (rank(cls) > rank(w->inst.cls))
         w->inst.cls = (uint16_t)cls;
     if (in->type == HW_T_V2F16 || in->type == HW_T_V2BF16)
         w->inst.pairs = 2;
-    bool ends = hw_wir_ops[in->op].flags & HW_WF_T;
-    if (in->guard.kind == HW_V_REG && !ends && w->inst.guard == HW_NO_INDEX)
-        w->map->guard[w->at] = w->inst.guard = w->c->t.n_guards++;
+    if (in->guard.kind == HW_V_REG && !(in->flags & HW_I_MADE))
+        count_guard(w);
+    if (in->op == HW_W_CBR)
+        find_taken(w, b, in);
+    if (in->op == HW_W_BRX && in->flags & HW_I_ELSE)
+        count_guard(w);
     uint32_t site = (uint32_t)w->c->sites.len;
-    if (add_sites(w->c, in)) {
+    if (!(in->flags & HW_I_MADE) && add_sites(w->c, in)) {
         w->map->site[w->at] = site;
         w->inst.site = w->inst.site == HW_NO_INDEX ? site : w->inst.site;
     }
-    if (is_branch(in)) {
-        hw_count_branch b = { .place = in->loc,
-                              .block = w->inst.block,
-                              .inst = (uint32_t)w->c->insts.len,
-                              .targets = in->op == HW_W_BRX ? targets_of(w) : 2 };
-        w->map->branch[w->at] = w->inst.branch = (uint32_t)w->c->branches.len;
-        hw_vec_push(w->c->arena, &w->c->branches, b);
-    }
+    if (is_branch(in))
+        add_branch(w, b, in);
+}
+
+/* Does an operation say something of the instruction it is more of? A plain branch and what ends lanes
+ * at the end of the text are nobody's. */
+static bool says_more(const hw_wir_insn *in)
+{
+    bool nobodys = in->op == HW_W_BR || (ends_lanes(in) && in->guard.kind != HW_V_REG);
+    return !(in->flags & HW_I_MADE) && (!nobodys || in->flags & HW_I_CALLS);
+}
+
+static bool touches_memory(const hw_wir_insn *in)
+{
+    return in->op == HW_W_LOAD || in->op == HW_W_STORE || in->op == HW_W_ATOM ||
+           in->op == HW_W_RED || in->op == HW_W_COPY || in->op == HW_W_HELPER;
+}
+
+static void walk_insn(walk *w, const hw_wir_block *b, const hw_wir_insn *in)
+{
+    bool head = in->flags & HW_I_HEAD;
+    if (ends_lanes(in))
+        find_end(w, b, in);
+    if (head && ends_alone(b) && w->map->end[w->at] != HW_NO_INDEX)
+        return; /* counted apart */
+    if (!head && !says_more(in))
+        return;
+    if (head)
+        open(w, in);
+    else if (w->open && in->loc != w->inst.place)
+        close(w);
+    if (!w->open && touches_memory(in))
+        open(w, in);
+    if (w->open)
+        take_in(w, b, in);
 }
 
 static void walk_block(walk *w, uint32_t b)
@@ -294,28 +391,28 @@ static void walk_block(walk *w, uint32_t b)
     hw_count_block block = { .function = (uint32_t)(w->f - w->m->functions.ptr),
                              .first = (uint32_t)w->c->insts.len };
     w->map->first[b] = w->at;
-    for (size_t i = 0; i < from->insns.len; i++, w->at++) {
-        const hw_wir_insn *in = &from->insns.ptr[i];
-        if (w->open && (in->loc == 0 || in->loc != w->inst.place))
-            close(w);
-        if (!w->open && is_made_up(w, in))
-            continue;
-        if (!w->open)
-            w->inst = (hw_count_inst){ .place = in->loc,
-                                       .block = (uint32_t)w->c->blocks.len,
-                                       .guard = HW_NO_INDEX,
-                                       .site = HW_NO_INDEX,
-                                       .branch = HW_NO_INDEX,
-                                       .cls = HW_INST_MOVE,
-                                       .pairs = 1 };
-        if (!w->open)
-            w->inst.cls = (uint16_t)class_of(w->f, in);
-        w->open = true;
-        take_in(w, in);
-    }
+    for (size_t i = 0; i < from->insns.len; i++, w->at++)
+        walk_insn(w, from, &from->insns.ptr[i]);
     close(w);
     block.count = (uint32_t)w->c->insts.len - block.first;
     hw_vec_push(w->c->arena, &w->c->blocks, block);
+}
+
+/* Blocks for the ends of threads, behind all others. */
+static void add_ends(walk *w)
+{
+    for (size_t i = 0; i < w->c->ends.len; i++) {
+        hw_count_end *e = &w->c->ends.ptr[i];
+        const hw_wir_insn like = { .op = HW_W_RET, .loc = e->place, .flags = HW_I_HEAD };
+        w->f = &w->m->functions.ptr[e->function];
+        e->block = (uint32_t)w->c->blocks.len;
+        hw_count_block block = { .function = e->function,
+                                 .first = (uint32_t)w->c->insts.len,
+                                 .count = 1 };
+        open(w, &like);
+        close(w);
+        hw_vec_push(w->c->arena, &w->c->blocks, block);
+    }
 }
 
 static uint32_t *none(hw_arena *a, uint32_t n)
@@ -342,20 +439,14 @@ static void walk_function(walk *w, uint32_t index)
     w->map->site = none(a, n);
     w->map->branch = none(a, n);
     w->map->guard = none(a, n);
+    w->map->end = none(a, n);
+    w->n_ends = 0;
+    w->entries = HW_NEW_N(a, uint32_t, w->f->blocks.len + 1);
+    for (size_t b = 0; b < w->f->blocks.len; b++)
+        for (uint32_t t = 0; t < w->f->blocks.ptr[b].ntargets; t++)
+            w->entries[w->f->blocks.ptr[b].targets[t]]++;
     for (uint32_t b = 0; b < w->f->blocks.len; b++)
         walk_block(w, b);
-}
-
-static bool *find_told(hw_arena *a, const hw_wir_module *m)
-{
-    bool *told = HW_NEW_N(a, bool, m->locs.len + 1);
-    for (size_t f = 0; f < m->functions.len; f++)
-        for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++) {
-            const hw_wir_block *w = &m->functions.ptr[f].blocks.ptr[b];
-            for (size_t i = 0; i < w->insns.len; i++)
-                told[w->insns.ptr[i].loc] |= w->insns.ptr[i].op != HW_W_BR;
-        }
-    return told;
 }
 
 hw_counting *hw_count_tabulate(hw_arena *a, const hw_wir_module *m)
@@ -363,9 +454,10 @@ hw_counting *hw_count_tabulate(hw_arena *a, const hw_wir_module *m)
     hw_counting *c = HW_NEW(a, hw_counting);
     c->arena = a;
     c->map = HW_NEW_N(a, hw_count_map, m->functions.len);
-    walk w = { .c = c, .m = m, .told = find_told(a, m) };
+    walk w = { .c = c, .m = m, .ends = HW_NEW_N(a, uint32_t, m->ends + 1) };
     for (uint32_t f = 0; f < m->functions.len; f++)
         walk_function(&w, f);
+    add_ends(&w);
     hw_count_table *t = &c->t;
     c->leads = HW_NEW_N(a, bool, c->sites.len + 1);
     t->n_blocks = (uint32_t)c->blocks.len;

@@ -153,10 +153,12 @@ static void end_lanes(hw_gen *g, hw_lv m)
 /* Lanes m go to block t: they end, or wait. */
 static void wait_at(hw_gen *g, uint32_t t, hw_lv m)
 {
-    if (hwg_is_exit(g, t))
+    if (hwg_is_exit(g, t)) {
+        hwg_count_end_at(g, t, m);
         end_lanes(g, m);
-    else
+    } else {
         set(g, g->pend[t], b_or(g, get(g, g->pend[t]), m));
+    }
 }
 
 /* Lanes are about to part where nobody waits. Said in code, it ends the data flow of all pending
@@ -262,8 +264,10 @@ static void part(hw_gen *g, uint32_t t, uint32_t f, hw_lv yes)
 {
     hw_lv no = b_and(g, g->mask, b_not(g, yes));
     if (!g->an->divergent[g->block] && hwg_is_exit(g, t) && !hwg_is_exit(g, f)) {
+        hwg_count_end_at(g, t, yes);
         end_some(g, f, no);
     } else if (!g->an->divergent[g->block] && hwg_is_exit(g, f) && !hwg_is_exit(g, t)) {
+        hwg_count_end_at(g, f, no);
         end_some(g, t, yes);
     } else {
         nobody_waits(g);
@@ -287,6 +291,8 @@ static void end_cbr(hw_gen *g, const hw_wir_insn *in)
 {
     const uint32_t *t = g->f->blocks.ptr[g->block].targets;
     hw_lanes p = hwg_src(g, in, 0);
+    if (g->count)
+        hwg_count_taken(g, p.kind == HW_SHAPE_UNIFORM ? p.s : hwg_vec_mask(g, p.v));
     if (t[0] == t[1]) {
         hwg_count_uniform(g);
         go(g, t[0]);
@@ -326,6 +332,8 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
     hw_lb bad = hwg_block(g, "outside");
     if (x.kind == HW_SHAPE_UNIFORM) {
         hwg_count_uniform(g);
+        if (g->count)
+            hwg_count_taken(g, b_icmp(g, LLVMIntEQ, x.s, hwg_klike(x.s, w->ntargets - 1)));
         brx_uniform(g, x.s, w, bad);
     } else {
         hw_lv v = hwg_src_vec(g, in, 0);
@@ -333,7 +341,10 @@ static void end_brx(hw_gen *g, const hw_wir_insn *in)
         hw_lb good = hwg_block(g, "inside");
         hwg_unlikely(g, nonzero(g, b_and(g, out, g->mask)), bad, good);
         hwg_at(g, good);
-        hwg_count_parting_by(g, v);
+        if (g->count)
+            hwg_count_taken(
+                g, hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, hwg_klike(v, w->ntargets - 1))));
+        hwg_count_ways(g, v);
         nobody_waits(g);
         for (uint32_t i = 0; i < w->ntargets; i++) {
             hw_lv m = hwg_vec_mask(g, b_icmp(g, LLVMIntEQ, v, hwg_klike(v, i)));
@@ -352,7 +363,9 @@ static void end_lanes_here(hw_gen *g, const hw_wir_insn *in)
         hwg_fail(g, HW_E_UNSUPPORTED, "exit in a function that could not be inlined");
         return;
     }
+    hwg_count_guard(g);
     if (in->guard.kind != HW_V_REG) {
+        hwg_count_end_here(g);
         end_lanes(g, g->mask);
         if (!g->an->divergent[g->block] || g->version == GEN_FULL)
             LLVMBuildBr(g->b, g->done);
@@ -366,6 +379,7 @@ static void end_lanes_here(hw_gen *g, const hw_wir_insn *in)
         LLVMBuildCondBr(g->b, nonzero(g, g->exec), some, none);
         hwg_at(g, some);
     }
+    hwg_count_end_here(g);
     hwg_count_parting(g, g->exec);
     hw_lv stay = b_and(g, g->mask, b_not(g, g->exec));
     if (!g->an->divergent[g->block]) {
@@ -379,6 +393,7 @@ static void end_lanes_here(hw_gen *g, const hw_wir_insn *in)
 
 static void end_trap(hw_gen *g, const hw_wir_insn *in)
 {
+    hwg_count_guard(g);
     if (in->guard.kind == HW_V_REG) {
         hw_lb trap = hwg_block(g, "trap"), on = hwg_block(g, "on");
         hwg_unlikely(g, nonzero(g, g->exec), trap, on);

@@ -41,6 +41,7 @@ static void reset(hw_gen *g, uint32_t index)
     g->local_used = NULL;
     g->io = NULL;
     g->rotate = g->warp = NULL;
+    g->ended = NULL;
     g->stamp = 1;
     g->in = NULL;
 }

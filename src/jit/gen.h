@@ -137,13 +137,16 @@ void hwg_lane_loop(hw_gen *g, hw_lv lanes, void (*body)(hw_gen *g, hw_lv lane, v
 
 /* ---- counters (count.c); nothing if nobody listens ---- */
 void hwg_count_begin(hw_gen *g);
+void hwg_count_taken(hw_gen *g, hw_lv p); /* a CBR: I1 of all lanes, or a mask */
+void hwg_count_end_here(hw_gen *g);       /* at EXIT and RET */
+void hwg_count_end_at(hw_gen *g, uint32_t block, hw_lv lanes); /* lanes end that go to it */
 void hwg_count_end(hw_gen *g);
 void hwg_count_block(hw_gen *g);                         /* at its start */
 void hwg_count_guard(hw_gen *g);                         /* lanes that execute */
 void hwg_count_access(hw_gen *g, const hw_wir_insn *in); /* with some lanes */
 void hwg_count_uniform(hw_gen *g);                       /* a branch all lanes take alike */
 void hwg_count_parting(hw_gen *g, hw_lv some);           /* or these lanes of the mask */
-void hwg_count_parting_by(hw_gen *g, hw_lv v);           /* or by this value of each lane */
+void hwg_count_ways(hw_gen *g, hw_lv v);                 /* or by this index of each lane */
 
 /* short names for LLVM's builders */
 #define B2(name, fn)                                      \

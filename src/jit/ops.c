@@ -103,6 +103,12 @@ static void lane_wise(hw_gen *g, const hw_wir_insn *in, hw_gen_lane_fn *fn)
         remember_index(g, in, x);
 }
 
+WHOLE(nop)
+{
+    (void)g;
+    (void)in;
+}
+
 /* Must the code be jumped over when no lane executes? Results of pure ones are just not kept. */
 static bool has_effect(const hw_wir_insn *in)
 {

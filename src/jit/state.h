@@ -140,6 +140,7 @@ typedef struct hw_gen {
     const bool *deopts_to; /* per instruction, in a no_shapes variant: warps may arrive here */
     bool *may_wait;        /* per block: some lanes may have to wait at it */
     uint32_t norder;       /* blocks in the order */
+    hw_lv ended;  /* i64 alloca, in functions: ends of threads that lanes have come to; count.c */
     hw_lv rotate; /* i1 alloca: lanes that spin let others go on; NULL: not in this function */
     bool exits_divergent; /* lanes may end while others wait */
 

@@ -81,9 +81,13 @@ static void count_one(launch *l, const hw_counters *c, uint32_t i)
     place_count *p = &l->insts[i];
     uint64_t *total = l->sums.total;
     unsigned family = hw_inst_class_of(inst->cls)->group;
+    if (inst->part)
+        return;
     p->warps = b->warps;
     p->lanes = b->lanes;
-    p->on = inst->guard == HW_NO_INDEX ? b->lanes : c->guard_lanes[inst->guard];
+    p->on = inst->guard != HW_NO_INDEX   ? c->guard_lanes[inst->guard]
+            : inst->taken != HW_NO_INDEX ? c->blocks[inst->taken].lanes
+                                         : b->lanes;
     total[HW_TOTAL_inst] += p->warps;
     total[HW_TOTAL_thread_inst] += p->lanes;
     total[HW_TOTAL_thread_inst_on] += p->on;

@@ -109,10 +109,21 @@ static void branch(lw *l, uint32_t yes, uint32_t no)
 {
     if (l->guard.kind == HW_V_NONE)
         hw_wir_br(&l->b, yes);
-    else if (l->guard_negated)
+    else if (l->guard_negated) {
+        l->b.head |= HW_I_ELSE;
         hw_wir_cbr(&l->b, l->guard, no, yes);
-    else
+    } else
         hw_wir_cbr(&l->b, l->guard, yes, no);
+}
+
+/* Lanes whose guard does not hold take one target more; indices beyond the list stay outside. */
+static hw_wir_val guarded_index(lw *l, hw_wir_val index, uint32_t n)
+{
+    hw_wir_val beyond = hw_wir_cmp(&l->b, HW_W_ICMP, HW_C_GE_U, HW_T_I32, index, hw_wir_imm(n));
+    hw_wir_val safe = hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, beyond, hw_wir_imm(n + 1), index);
+    hw_wir_val on = safe, off = hw_wir_imm(n);
+    return hw_wir_op3(&l->b, HW_W_SELECT, HW_T_I32, l->guard, l->guard_negated ? off : on,
+                      l->guard_negated ? on : off);
 }
 
 static void branch_indexed(lw *l, uint32_t next)
@@ -124,17 +135,17 @@ static void branch_indexed(lw *l, uint32_t next)
         lw_fail(l, "brx.idx needs a list of .branchtargets");
         return;
     }
-    if (l->guard.kind != HW_V_NONE) {
-        uint32_t here = hw_wir_block_new(&l->b, NULL);
-        branch(l, here, next);
-        l->b.block = here;
-    }
-    uint32_t *targets = HW_NEW_N(l->arena, uint32_t, s->targets->n);
-    for (uint32_t k = 0; k < s->targets->n; k++)
+    uint32_t n = s->targets->n;
+    uint32_t *targets = HW_NEW_N(l->arena, uint32_t, n + 1);
+    for (uint32_t k = 0; k < n; k++)
         targets[k] = l->blocks[s->targets->labels[k]];
     hw_wir_val index = lw_source(l, 0);
-    hw_wir_emit(&l->b, HW_W_BRX, HW_T_NONE, 0, NULL, 1, &index);
-    hw_wir_set_targets(&l->b, s->targets->n, targets);
+    if (l->guard.kind != HW_V_NONE)
+        index = guarded_index(l, index, n);
+    hw_wir_insn *brx = hw_wir_emit(&l->b, HW_W_BRX, HW_T_NONE, 0, NULL, 1, &index);
+    brx->flags |= l->guard.kind != HW_V_NONE ? HW_I_ELSE : 0;
+    targets[n] = next;
+    hw_wir_set_targets(&l->b, n + (l->guard.kind != HW_V_NONE), targets);
 }
 
 static void end_lanes(lw *l, hw_wir_op op, uint64_t imm, uint32_t next)
@@ -158,8 +169,10 @@ static void lower_control(lw *l, uint32_t next)
     case PTX_ROW_ret:
         if (l->f->is_kernel)
             end_lanes(l, HW_W_RET, 0, next);
-        else
+        else {
+            l->b.head |= HW_I_CALLS;
             branch(l, l->last, next);
+        }
         break;
     case PTX_ROW_exit:
         end_lanes(l, HW_W_EXIT, 0, next);
@@ -181,10 +194,14 @@ static void lower_insn(lw *l, const ptx_insn *i, uint32_t next)
     l->guard = i->guard >= 0 ? hw_wir_reg((uint32_t)i->guard) : HW_WIR_NONE;
     l->guard_negated = i->guard_negated;
     l->b.loc = loc_of(l->lm, i);
+    l->b.head = HW_I_HEAD;
     if (ends_block(i))
         lower_control(l, next);
     else
         lw_rows[i->row->id](l);
+    if (l->b.head) /* nothing to do */
+        lw_effect(l, hw_wir_emit(&l->b, HW_W_NOP, HW_T_NONE, 0, NULL, 0, NULL));
+    l->b.marks = 0;
 }
 
 /* The end of the text, and of a device function: its only return, so that the results of lanes that
@@ -193,6 +210,8 @@ static void finish_body(lw *l)
 {
     l->i = NULL;
     l->guard = HW_WIR_NONE;
+    l->b.head = 0;
+    l->b.marks = HW_I_MADE;
     if (!l->f->is_kernel)
         start_block(l, l->last);
     else if (is_terminated(l))
@@ -206,7 +225,9 @@ static void lower_body(lw *l)
     const ptx_function *f = l->f;
     uint32_t *begins = make_blocks(l);
     l->b.block = 0;
+    l->b.marks = HW_I_MADE;
     lw_enter(l);
+    l->b.marks = 0;
     for (size_t k = 0; k < f->insns.len && l->status == HW_OK; k++) {
         if (begins[k])
             start_block(l, begins[k]);

@@ -158,6 +158,7 @@ static hw_wir_insn *frame_access(lw *l, hw_wir_op op, const lw_place *p)
                          ? hw_wir_emit(&l->b, op, p->type, 1, &reg, 1, &at)
                          : hw_wir_emit(&l->b, op, p->type, 0, NULL, 2, (hw_wir_val[]){ at, reg });
     i->space = HW_SPACE_LOCAL;
+    i->flags |= HW_I_MADE;
     lw_effect(l, i);
     return i;
 }

@@ -189,9 +189,17 @@ static void settle_param(const lw *l, const lw_place *p, lw_address *a)
         a->space = HW_SPACE_GENERIC;
 }
 
+/* Parameters of functions are one kind of instruction, wherever they are. */
+static void mark_param(lw *l, const lw_place *p)
+{
+    if (p || (l->x->space == PTX_SPACE_PARAM && !l->f->is_kernel))
+        l->b.marks |= HW_I_MOVE_PARAM;
+}
+
 void w_ld(lw *l)
 {
     const lw_place *p = frame_place(l, &l->i->ops[1]);
+    mark_param(l, p);
     if (p && p->kind == LW_REG) {
         load_from_register(l, p, frame_offset(&l->i->ops[1]));
         return;
@@ -204,6 +212,7 @@ void w_ld(lw *l)
 void w_st(lw *l)
 {
     const lw_place *p = frame_place(l, &l->i->ops[0]);
+    mark_param(l, p);
     if (p && p->kind == LW_REG) {
         store_to_register(l, p, frame_offset(&l->i->ops[0]));
         return;

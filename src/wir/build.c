@@ -78,6 +78,8 @@ hw_wir_insn *hw_wir_emit(hw_wir_builder *b, hw_wir_op op, hw_wir_type t, uint32_
         insn.guard = b->guard;
         insn.flags = b->guard_negated ? HW_I_NEG_GUARD : 0;
     }
+    insn.flags |= b->head | b->marks;
+    b->head = 0;
     hw_wir_block *block = &function_of(b)->blocks.ptr[b->block];
     hw_vec_push(a, &block->insns, insn);
     return &block->insns.ptr[block->insns.len - 1];

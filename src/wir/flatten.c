@@ -459,6 +459,7 @@ static void call_one_of(flattener *x, uint32_t t, const hw_wir_insn *i, const ke
     c->src++;
     c->nsrc--;
     c->guard = HW_WIR_NONE;
+    c->flags = HW_I_MADE;
 }
 
 /* One test for each function that the value could stand for. */
@@ -487,6 +488,7 @@ static uint32_t branch_on_guard(flattener *x, const hw_wir_insn *i)
 {
     uint32_t on = hw_wir_block_new(&x->b, NULL), round = hw_wir_block_new(&x->b, NULL);
     bool negated = (i->flags & HW_I_NEG_GUARD) != 0;
+    x->b.head |= negated ? HW_I_ELSE : 0;
     hw_wir_cbr(&x->b, moved(x, i->guard), negated ? round : on, negated ? on : round);
     x->b.block = on;
     return round;
@@ -569,11 +571,15 @@ static void insn(flattener *x, uint32_t b, size_t k)
     const hw_wir_block *w = &x->f->blocks.ptr[b];
     const hw_wir_insn *i = &w->insns.ptr[k];
     x->b.loc = i->loc;
+    x->b.marks = HW_I_MADE;
     if (is_flat_call(x, i)) {
+        x->b.head = (i->flags & HW_I_HEAD) | HW_I_CALLS;
         flat_call(x, b, k);
     } else if (is_stack_op(i->op)) {
+        x->b.head = i->flags & HW_I_HEAD;
         stack_op(x, i);
     } else if (i->op == HW_W_RET && x->x) {
+        x->b.head = (i->flags & HW_I_HEAD) | HW_I_CALLS;
         give_back(x, i, w);
     } else if (i->op == HW_W_LOCAL_ADDR && x->x) {
         hw_wir_val at = in_frame(x, i->imm + HEADER);

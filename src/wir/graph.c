@@ -29,9 +29,16 @@ static uint32_t add_branch_to(hw_arena *a, hw_wir_function *f, uint32_t target, 
 
 /* ---- branches to branches and to exits ---- */
 
+/* A branch that is counted stays, and so does where it stands. */
+static bool is_counted(const hw_wir_insn *i)
+{
+    return (i->flags & HW_I_HEAD) != 0;
+}
+
 static bool only_branches(const hw_wir_block *b)
 {
-    return b->insns.len == 1 && b->insns.ptr[0].op == HW_W_BR;
+    const hw_wir_insn *i = &b->insns.ptr[0];
+    return b->insns.len == 1 && i->op == HW_W_BR && !is_counted(i);
 }
 
 /* Where a branch to t really leads; a cycle of empty blocks stays what it is. */
@@ -53,40 +60,61 @@ static bool only_exits(const hw_wir_block *b)
     return b->insns.len == 1 && ends && i->guard.kind == HW_V_NONE;
 }
 
-static void make_exit(hw_arena *a, hw_wir_block *b, hw_wir_val guard, bool negated, uint32_t stay)
+/* The end of lanes that stands alone in block b gets a number, under which it is counted wherever lanes
+ * that come to it end. */
+static hw_wir_insn end_at(hw_wir_module *m, hw_wir_block *b, hw_wir_insn like)
 {
-    hw_wir_insn *last = &b->insns.ptr[b->insns.len - 1];
-    *last = (hw_wir_insn){ .op = HW_W_EXIT, .count = 1, .guard = guard, .loc = last->loc };
-    last->flags = negated ? HW_I_NEG_GUARD : 0;
-    set_targets(a, b, guard.kind == HW_V_REG, stay);
+    hw_wir_insn *end = &b->insns.ptr[0];
+    if (is_counted(end) && !end->imm) {
+        end->imm = ++m->ends;
+        end->aux = end->loc;
+    }
+    return (hw_wir_insn){ .op = HW_W_EXIT,
+                          .count = 1,
+                          .flags = like.flags & (HW_I_HEAD | HW_I_CALLS),
+                          .loc = like.loc,
+                          .imm = end->imm,
+                          .aux = end->aux };
+}
+
+static void end_block(hw_wir_module *m, hw_wir_block *b, hw_wir_insn end, uint32_t stay)
+{
+    b->insns.ptr[b->insns.len - 1] = end;
+    set_targets(m->arena, b, end.guard.kind == HW_V_REG, stay);
 }
 
 /* In a kernel, lanes that branch to an exit end at once: nobody has to wait for them. */
-static void exit_early(hw_arena *a, hw_wir_function *f, hw_wir_block *b)
+static void exit_early(hw_wir_module *m, hw_wir_function *f, hw_wir_block *b)
 {
-    const hw_wir_insn *last = hw_wir_last(b);
-    bool yes = b->ntargets > 0 && only_exits(&f->blocks.ptr[b->targets[0]]);
-    if (last->op == HW_W_BR && yes) { /* the exit stands here, not the branch */
-        uint32_t loc = f->blocks.ptr[b->targets[0]].insns.ptr[0].loc;
-        make_exit(a, b, HW_WIR_NONE, false, 0);
-        b->insns.ptr[b->insns.len - 1].loc = loc;
+    const hw_wir_insn last = *hw_wir_last(b);
+    hw_wir_block *to = b->ntargets ? &f->blocks.ptr[b->targets[0]] : NULL;
+    bool yes = to && only_exits(to);
+    if (last.op == HW_W_BR && yes &&
+        !is_counted(&last)) { /* the exit stands here, not the branch */
+        hw_wir_insn end = end_at(m, to, last);
+        end.loc = to->insns.ptr[0].loc;
+        end_block(m, b, end, 0);
         return;
     }
-    if (last->op != HW_W_CBR || last->src[0].kind != HW_V_REG)
+    if (last.op != HW_W_CBR || last.src[0].kind != HW_V_REG)
         return;
     bool no = only_exits(&f->blocks.ptr[b->targets[1]]);
-    hw_wir_val p = last->src[0];
-    if (yes && no)
-        make_exit(a, b, HW_WIR_NONE, false, 0);
-    else if (yes || no)
-        make_exit(a, b, p, no, b->targets[yes]);
+    if (yes && no && !is_counted(&last)) {
+        end_block(m, b, end_at(m, to, last), 0);
+    } else if (yes != no) {
+        hw_wir_insn end = end_at(m, &f->blocks.ptr[b->targets[no]], last);
+        end.guard = last.src[0];
+        end.flags |= no ? HW_I_NEG_GUARD : 0;
+        end.flags |= no != ((last.flags & HW_I_ELSE) != 0) ? HW_I_ELSE : 0;
+        end_block(m, b, end, b->targets[yes]);
+    }
 }
 
 /* A conditional branch whose way is known. */
 static void fold_branch(hw_arena *a, hw_wir_block *b)
 {
     hw_wir_insn *last = &b->insns.ptr[b->insns.len - 1];
-    if (last->op != HW_W_CBR)
+    if (last->op != HW_W_CBR || is_counted(last))
         return;
     bool known = last->src[0].kind == HW_V_IMM;
     if (!known && b->targets[0] != b->targets[1])
@@ -96,15 +124,15 @@ static void fold_branch(hw_arena *a, hw_wir_block *b)
     set_targets(a, b, 1, t);
 }
 
-static void thread_branches(hw_arena *a, hw_wir_function *f)
+static void thread_branches(hw_wir_module *m, hw_wir_function *f)
 {
     for (uint32_t b = 0; b < f->blocks.len; b++) {
         hw_wir_block *block = &f->blocks.ptr[b];
         for (uint32_t k = 0; k < block->ntargets; k++)
             block->targets[k] = final_target(f, block->targets[k]);
-        fold_branch(a, block);
+        fold_branch(m->arena, block);
         if (f->is_kernel)
-            exit_early(a, f, block);
+            exit_early(m, f, block);
     }
 }
 
@@ -138,12 +166,13 @@ static void branch_round(hw_arena *a, hw_wir_function *f, uint32_t b, size_t k)
     bool negated = (i.flags & HW_I_NEG_GUARD) != 0;
     cbr.src = HW_NEW(a, hw_wir_val);
     cbr.src[0] = i.guard;
-    from->insns.ptr[k] = cbr;
     set_targets(a, from, 2, wait);
     from->targets[negated] = wait;
     from->targets[!negated] = rest;
+    cbr.flags = (i.flags & (HW_I_HEAD | HW_I_CALLS)) | (negated ? HW_I_ELSE : 0);
+    from->insns.ptr[k] = cbr;
     i.guard = HW_WIR_NONE;
-    i.flags &= ~(uint32_t)HW_I_NEG_GUARD;
+    i.flags &= ~(uint32_t)(HW_I_NEG_GUARD | HW_I_HEAD);
     hw_vec_push(a, &f->blocks.ptr[wait].insns, i);
     hw_vec_push(a, &f->blocks.ptr[wait].insns, br);
     set_targets(a, &f->blocks.ptr[wait], 1, rest);
@@ -290,7 +319,7 @@ static void split_critical_edges(hw_arena *a, hw_wir_function *f, hw_arena *scra
 void hw_wir_tidy_graph(hw_wir_module *m, hw_wir_function *f)
 {
     hw_arena *scratch = hw_arena_new();
-    thread_branches(m->arena, f);
+    thread_branches(m, f);
     hw_wir_remove_unreachable(f);
     split_at_suspensions(m->arena, f);
     free_entry(m->arena, f);

@@ -131,6 +131,16 @@ enum {
     /* lane operations: the lanes of the mask wait for one another (.sync); WARPSYNC: stands before such
      * a one, set by prepare, and is no instruction of the program's */
     HW_I_MEETS = 1 << 16,
+    /* Which of the operations that an instruction of the source became says that it was executed. The
+     * others with its place are more of it. Without listeners prepare takes the flag away. */
+    HW_I_HEAD = 1 << 17,
+    HW_I_MADE =
+        1 << 18, /* made to carry out something else (calls): neither it nor its accesses count */
+    HW_I_CALLS = 1 << 19, /* part of a call or return; MOVE_PARAM: of a parameter */
+    HW_I_MOVE_PARAM = 1 << 20,
+    /* CBR: the lanes that take the source's branch are those that go to target[1]; BRX: those that do not
+     * go to the last target; EXIT made of a branch: those that stay */
+    HW_I_ELSE = 1 << 21,
 };
 
 typedef struct hw_wir_val {
@@ -214,6 +224,8 @@ typedef struct hw_wir_module {
     uint32_t param_bytes;
     uint32_t reqntid[3]; /* 0: not said */
     bool uses_indirect_calls;
+    bool counted;         /* set before prepare: instructions stay as they were written */
+    uint32_t ends;        /* by prepare: numbers given to ends of lanes (EXIT's imm) */
     uint32_t stack_bytes; /* by hw_wir_prepare: a lane's local memory for calls made jumps */
     bool deep_stack;      /* ... and more, as far as there is: they recurse or take stack memory */
 } hw_wir_module;
@@ -230,6 +242,7 @@ typedef struct hw_wir_builder {
     uint32_t loc;
     hw_wir_val guard; /* given to every instruction emitted; NONE by default */
     bool guard_negated;
+    uint32_t head, marks; /* flags for the next instruction alone; for every one */
 } hw_wir_builder;
 
 hw_wir_module *hw_wir_module_new(hw_arena *a);

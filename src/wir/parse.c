@@ -412,7 +412,7 @@ static void instruction(parser *p)
         return;
     hw_wir_insn *i =
         hw_wir_emit(&p->b, (hw_wir_op)draft.op, draft.type, dst.n, dst.v, src.n, src.v);
-    draft.flags |= i->flags;
+    draft.flags |= i->flags | HW_I_HEAD; /* each is an instruction of the text */
     draft.guard = i->guard;
     draft.ndst = i->ndst;
     draft.nsrc = i->nsrc;

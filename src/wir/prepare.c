@@ -84,6 +84,7 @@ static void copy_return(const inliner *x, hw_wir_block *to, const hw_wir_insn *r
 {
     hw_arena *a = x->m->arena;
     hw_wir_insn i = { .op = HW_W_BR, .count = 1, .loc = ret->loc };
+    i.flags = ret->flags & HW_I_HEAD ? HW_I_HEAD | HW_I_CALLS : HW_I_CALLS;
     bool guarded = ret->guard.kind == HW_V_REG;
     to->ntargets = guarded ? 2 : 1;
     to->targets = HW_NEW_N(a, uint32_t, 2);
@@ -95,6 +96,7 @@ static void copy_return(const inliner *x, hw_wir_block *to, const hw_wir_insn *r
         i.nsrc = 1;
         i.src = HW_NEW(a, hw_wir_val);
         i.src[0] = moved(x, ret->guard);
+        i.flags |= negated ? HW_I_ELSE : 0;
         to->targets[negated] = x->resume;
         to->targets[!negated] = stay + x->first_block;
     }
@@ -134,6 +136,7 @@ static hw_wir_insn move_insn(hw_arena *a, hw_wir_type t, hw_wir_val dst, hw_wir_
 {
     hw_wir_insn i = { .op = HW_W_MOV, .type = (uint8_t)t, .count = 1, .ndst = 1, .nsrc = 1 };
     i.loc = loc;
+    i.flags = HW_I_MADE;
     i.dst = HW_NEW(a, hw_wir_val);
     i.src = HW_NEW(a, hw_wir_val);
     i.dst[0] = dst;
@@ -181,6 +184,7 @@ static uint32_t inline_call(hw_wir_module *m, hw_wir_function *f, uint32_t b, si
     x.first_reg = (uint32_t)f->regs.len;
     x.first_block = (uint32_t)f->blocks.len;
     copy_body(&x);
+    uint32_t flags = (call.flags & HW_I_HEAD) | HW_I_CALLS;
     hw_wir_insn br = { .op = HW_W_BR, .count = 1, .loc = call.loc };
     for (uint32_t p = 0; p < call.nsrc; p++) {
         uint32_t param = x.g->params[p];
@@ -198,10 +202,12 @@ static uint32_t inline_call(hw_wir_module *m, hw_wir_function *f, uint32_t b, si
     }
     end_with(a, &f->blocks.ptr[x.resume], br, 1, &after);
     if (call.guard.kind != HW_V_REG) {
+        br.flags = flags;
         end_with(a, &f->blocks.ptr[b], br, 1, &enter);
         return after;
     }
     hw_wir_insn cbr = { .op = HW_W_CBR, .type = HW_T_I1, .count = 1, .nsrc = 1, .loc = call.loc };
+    cbr.flags = call.flags & HW_I_NEG_GUARD ? flags | HW_I_ELSE : flags;
     cbr.src = HW_NEW(a, hw_wir_val);
     cbr.src[0] = call.guard;
     bool negated = (call.flags & HW_I_NEG_GUARD) != 0;
@@ -319,10 +325,27 @@ static void drop_unreached(preparer *p)
     }
 }
 
+/* What only says how instructions are counted. */
+static void forget_counting(hw_wir_block *b)
+{
+    const uint32_t counting = HW_I_HEAD | HW_I_MADE | HW_I_CALLS | HW_I_MOVE_PARAM | HW_I_ELSE;
+    size_t n = 0;
+    for (size_t k = 0; k < b->insns.len; k++) {
+        if (b->insns.ptr[k].op == HW_W_NOP)
+            continue;
+        b->insns.ptr[n] = b->insns.ptr[k];
+        b->insns.ptr[n++].flags &= ~counting;
+    }
+    b->insns.len = n;
+}
+
 hw_status hw_wir_prepare(hw_wir_module *m, hw_diag *d)
 {
     if (m->functions.len == 0)
         return hw_fail(d, HW_E_INTERNAL, "a module without functions");
+    for (size_t f = 0; f < m->functions.len && !m->counted; f++)
+        for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++)
+            forget_counting(&m->functions.ptr[f].blocks.ptr[b]);
     preparer p = { .m = m, .scratch = hw_arena_new() };
     p.state = HW_NEW_N(p.scratch, uint8_t, m->functions.len);
     p.recursive = HW_NEW_N(p.scratch, bool, m->functions.len);

@@ -385,6 +385,7 @@ static bool lane_op(interp *x, frame *f, const hw_wir_insn *i, unsigned l)
     case HW_W_PREFETCH:
     case HW_W_WARPSYNC:
     case HW_W_YIELD:
+    case HW_W_NOP:
         return true;
     case HW_W_HELPER:
         if (help(f, i, l, s))

@@ -644,7 +644,6 @@ static void add_counts(const hw_code *c, const uint64_t *x)
         add_site(&t->sites[i], x);
 }
 
-/* Ends are counted at the branches that lead to them. */
 static uint64_t seen_lanes, seen_moved;
 static bool same_counts(void)
 {
@@ -653,8 +652,8 @@ static bool same_counts(void)
         seen_moved += ours.moved[p];
     }
     for (uint32_t p = 1; p < PLACES; p++) {
-        bool ends = hw_wir_ops[op_at[p]].flags & HW_WF_T, branch = op_at[p] == HW_W_CBR;
-        bool same = (ends && !branch) || ours.active[p] == theirs.active[p];
+        bool ends = hw_wir_ops[op_at[p]].flags & HW_WF_T;
+        bool same = ours.active[p] == theirs.active[p];
         same &= ends || ours.acting[p] == theirs.acting[p];
         same &= ours.low[p] == theirs.low[p];
         same &= !ours.moved[p] || ours.moved[p] == theirs.acting[p];
@@ -770,6 +769,7 @@ static void give_places(hw_wir_module *m)
             HW_CHECK(at < PLACES);
             hw_vec_push(m->arena, &m->locs, (hw_wir_loc){ .ptx_line = at });
             f->blocks.ptr[b].insns.ptr[i].loc = at;
+            f->blocks.ptr[b].insns.ptr[i].flags |= HW_I_HEAD;
             op_at[at] = f->blocks.ptr[b].insns.ptr[i].op;
         }
 }

@@ -37,7 +37,8 @@ static void access(const hw_wir_function *f, const hw_wir_insn *i, const lane_en
 static bool has_no_effect(const hw_wir_insn *i)
 {
     return i->op == HW_W_FENCE || i->op == HW_W_PREFETCH || i->op == HW_W_YIELD ||
-           i->op == HW_W_WARPSYNC || i->op == HW_W_BARRIER || i->op == HW_W_BARRIER_ARRIVE;
+           i->op == HW_W_NOP || i->op == HW_W_WARPSYNC || i->op == HW_W_BARRIER ||
+           i->op == HW_W_BARRIER_ARRIVE;
 }
 
 static bool is_special(const hw_wir_insn *i)
