@@ -321,7 +321,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         f->counters = counters;
         f->lanes = UINT32_MAX;
         f->local_used = 0;
-        f->ended = 0;
+        f->ends = 0;
         f->spins = f->spin_mask = 0;
         f->blocked = f->sync_lanes = 0;
         f->fault_loc = f->fault_lanes = 0;

@@ -253,7 +253,7 @@ enum { ENDS_TOLD_APART = 64 }; /* further ones count once each time lanes come t
 static hw_lv ended_here(hw_gen *g)
 {
     if (g->f->is_kernel)
-        return hwg_frame_addr(g, offsetof(hw_frame, ended));
+        return hwg_frame_addr(g, offsetof(hw_frame, ends));
     if (!g->ended) {
         hw_lb here = LLVMGetInsertBlock(g->b);
         hwg_at(g, g->entry);

@@ -50,7 +50,7 @@ def in_a_kernel():
     for whom, number in (('program', signal.SIGKILL), ('program', signal.SIGINT), ('profiler', signal.SIGTERM)):
         with subprocess.Popen(command('during', '1', LONG), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
             program = int(p.stdout.readline())
-            time.sleep(0.3)
+            time.sleep(1)  # the kernel is compiled first
             os.kill(program if whom == 'program' else p.pid, number)
             text = p.communicate()[0]
         what = '%s to the %s' % (number.name, whom)

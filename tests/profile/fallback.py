@@ -109,12 +109,14 @@ def main(halfwarp):
         rows = list(csv.DictReader(io.StringIO(out[out.index('"ID"'):])))
         got = [[float(r['Metric Value']) for r in rows[i:i + len(METRICS)]] for i in range(0, len(rows), len(METRICS))]
         # 2 warps. Before the loop 6 instructions, in it 8 to the branch, 1 that half of warp 0's lanes do (warp 1's lanes all do), 6
-        # after it, of which the last is the end as well. Sectors: 128 bytes are 4. The wrapped load of warp 0 has 64 bytes at the end and 64 at the beginning; warp 1's
+        # after it, and the end. Lanes that do not take a branch are not on: 16 of warp 0's and warp 1's at the first, all at the last
+        # turn's second. Sectors: 128 bytes are 4. The wrapped load of warp 0 has 64 bytes at the end and 64 at the beginning; warp 1's
         # lies in one piece, its lanes beyond the wrap.
-        per_warp, loops = 6, 3
+        per_warp, loops = 7, 3
         instructions = 2 * (per_warp + loops * (8 + 1 + 6))
         threads = 32 * instructions - loops * 16
-        want = [instructions, threads, threads, loops, 2 * loops, 8 * loops, 8 * loops, 256 * loops, 256 * loops]
+        on = threads - loops * (16 + 32) - 64
+        want = [instructions, threads, on, loops, 2 * loops, 8 * loops, 8 * loops, 256 * loops, 256 * loops]
         for launch in (0, 1):
             if got[launch] != want:
                 bad += 1
