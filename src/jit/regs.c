@@ -36,10 +36,10 @@ static bool waits(const hw_gen *g)
 
 static void choose_homes(hw_gen *g)
 {
-    bool *home = HW_NEW_N(g->arena, bool, g->f->regs.len + 1);
+    g->crosses = HW_NEW_N(g->arena, bool, g->f->regs.len + 1);
     for (uint32_t i = 0; i < g->an->nlive; i++)
-        home[g->an->live_reg[i]] = true;
-    g->homes = g->lean && g->f->is_kernel && waits(g) ? home : NULL;
+        g->crosses[g->an->live_reg[i]] = true;
+    g->homes = g->lean && g->f->is_kernel && waits(g) ? g->crosses : NULL;
     g->homes_bytes = g->homes_limit = 0;
     for (uint32_t i = 0; i < g->an->nlive && g->homes; i++) {
         uint32_t reg = g->an->live_reg[i];
@@ -73,6 +73,15 @@ static hw_lv home(hw_gen *g, hw_lt t)
     return p;
 }
 
+/* Registers that live from block to block start as zero. Others are written before they are read: a first value would
+ * only make the promotion of their slots walk the whole function for each. */
+static hw_lv new_slot(hw_gen *g, uint32_t reg, hw_lt t, const char *name)
+{
+    if (g->homes && g->homes[reg])
+        return home(g, t);
+    return g->crosses[reg] ? hwg_alloca(g, t, name) : hwg_alloca_raw(g, t, 0, name);
+}
+
 static hw_lv slot(hw_gen *g, uint32_t reg)
 {
     hw_gen_reg *r = &g->regs[reg];
@@ -83,9 +92,9 @@ static hw_lv slot(hw_gen *g, uint32_t reg)
     const char *name = g->f->regs.ptr[reg].name ? g->f->regs.ptr[reg].name : "r";
     r->type = t;
     r->home = g->homes && g->homes[reg];
-    r->slot = r->home ? home(g, t) : hwg_alloca(g, t, name);
+    r->slot = new_slot(g, reg, t, name);
     if (s->kind == HW_SHAPE_AFFINE && s->d)
-        r->slot_r = r->home ? home(g, t) : hwg_alloca(g, t, name);
+        r->slot_r = new_slot(g, reg, t, name);
     return r->slot;
 }
 

@@ -119,6 +119,7 @@ typedef struct hw_gen {
     hw_lv warp;  /* i32 alloca: its number, where one call may run all */
     hw_lb done;  /* returns HW_WARP_DONE */
     hw_gen_reg *regs;
+    bool *crosses;                     /* per register: it lives from block to block */
     const bool *homes;                 /* per register: it lives in frame.save; NULL: none does */
     uint32_t homes_bytes, homes_limit; /* so far; at most */
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
