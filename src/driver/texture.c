@@ -70,6 +70,8 @@ static CUresult from_array(CUarray handle, hw_texture *t)
     CU_TRY(hw_cu_find_array(handle, &a));
     t->level[0] = texels_of(a);
     t->levels = 1;
+    t->layered = a->desc.Flags & ARRAY_LAYERED;
+    t->cube = a->desc.Flags & ARRAY_CUBEMAP;
     return set_format(t, a->desc.Format, a->desc.NumChannels);
 }
 

@@ -260,7 +260,7 @@ void hw_fault_set_worker(hw_worker *k);
 /* device_call.c */
 hw_helper_fn hw_h_device_call;
 /* texture.c: helpers of textures and surfaces */
-hw_helper_fn hw_h_tex, hw_h_surf;
+hw_helper_fn hw_h_tex, hw_h_surf, hw_h_tex_query;
 /* mbarrier.c */
 hw_helper_fn hw_h_mbarrier, hw_h_mbarrier_wait;
 /* async.c */

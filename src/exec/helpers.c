@@ -169,6 +169,7 @@ static hw_helper_fn *const own[HW_H_COUNT] = {
     [HW_H_VPRINTF] = h_vprintf, [HW_H_ASSERTFAIL] = h_assertfail,
     [HW_H_MALLOC] = h_malloc,   [HW_H_FREE] = h_free,
     [HW_H_TEX] = hw_h_tex,      [HW_H_SURF] = hw_h_surf,
+    [HW_H_TEX_QUERY] = hw_h_tex_query,
     [HW_H_DEVICE_CALL] = hw_h_device_call,
     [HW_H_MBARRIER] = hw_h_mbarrier, [HW_H_MBARRIER_WAIT] = hw_h_mbarrier_wait,
     [HW_H_BULK] = hw_h_bulk,    [HW_H_TENSOR] = hw_h_tensor, [HW_H_TENSORMAP] = hw_h_tensormap,

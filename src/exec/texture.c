@@ -191,6 +191,45 @@ void hw_h_tex(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t au
     }
 }
 
+/* sured: one element combined with what is there. */
+static void combine(hw_frame *f, const hw_lane_arrays *io, const hw_texture *t, uint64_t aux,
+                    uint32_t source, uint32_t lane, uint64_t address)
+{
+    hw_wir_atom op = (hw_wir_atom)(aux >> HW_SURF_ATOM_SHIFT & 0xff);
+    hw_wir_type type = (hw_wir_type)(aux >> HW_SURF_TYPE_SHIFT & 0xff);
+    uint32_t bytes = hw_wir_bits(type) / 8;
+    if (aux & HW_SURF_SAMPLES && hw_texture_is_signed(t)) /* what the bits are, the format says */
+        op = op == HW_ATOM_MIN_U ? HW_ATOM_MIN_S : op == HW_ATOM_MAX_U ? HW_ATOM_MAX_S : op;
+    if (address && !hw_reduce(op, type, (void *)(uintptr_t)address,
+                              (const uint8_t *)io->src[source] + bytes * lane, bytes))
+        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "no such reduction of a surface");
+}
+
+/* sust.p: channels that become a texel. */
+static void store_texel(const hw_lane_arrays *io, const hw_texture *t, uint32_t source,
+                        uint32_t lane, uint64_t address)
+{
+    uint32_t channels[4] = { 0 }, n = io->nsrc - source;
+    uint8_t texel[16];
+    for (uint32_t c = 0; c < n && c < 4; c++)
+        take(io, source + c, lane, &channels[c]);
+    hw_surface_encode(t, channels, n, texel);
+    if (address)
+        memcpy((void *)(uintptr_t)address, texel, hw_texel_bytes(t));
+}
+
+void hw_h_tex_query(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
+{
+    looked_up last = { 0, NULL };
+    FOR_LANES(l, lanes)
+    {
+        uint32_t level;
+        take(io, 1, l, &level);
+        uint32_t v = hw_texture_ask(texture_of(f, io, l, &last), (hw_texture_query)aux, level);
+        memcpy((uint8_t *)io->dst[0] + 4 * l, &v, sizeof v);
+    }
+}
+
 /* Elements of 1, 2 and 4 bytes travel in 32-bit registers, of 8 in 64-bit ones. */
 void hw_h_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
@@ -210,7 +249,11 @@ void hw_h_surf(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t a
         if (!hw_surface_address(t, aux, &p, &address))
             hw_raise(f, HW_F_ILLEGAL_ADDRESS, f->fault_loc,
                      "surface access at (%d, %d, %d), outside the surface", p.i[0], p.i[1], p.i[2]);
-        for (uint32_t k = 0; k < count; k++) {
+        if (aux & HW_SURF_REDUCE)
+            combine(f, io, t, aux, o.behind, l, address);
+        else if (aux & HW_SURF_FORMAT)
+            store_texel(io, t, o.behind, l, address);
+        for (uint32_t k = 0; k < count && !(aux & (HW_SURF_REDUCE | HW_SURF_FORMAT)); k++) {
             uint8_t *memory = (uint8_t *)(uintptr_t)(address + k * bytes);
             uint64_t v = 0;
             if (aux & HW_SURF_STORE) {

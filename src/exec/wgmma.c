@@ -2,8 +2,6 @@
  * Products of a warpgroup: what the instruction asks of its warps and descriptors (PTX ISA 9.7.15) before room jit multiplies. */
 #include "exec.h"
 
-enum { BASE_SHIFT = 49, BASE_MASK = 7, SWIZZLE_SHIFT = 62 };
-
 static void need_descriptor(hw_frame *f, const uint64_t *lanes)
 {
     uint64_t d = lanes[0];
@@ -11,9 +9,6 @@ static void need_descriptor(hw_frame *f, const uint64_t *lanes)
         if (lanes[l] != d)
             hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc,
                      "wgmma: the matrix descriptors of a warp's lanes differ");
-    if (d >> SWIZZLE_SHIFT && (d >> BASE_SHIFT & BASE_MASK))
-        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc,
-                 "wgmma: a matrix base offset other than 0 is not supported");
 }
 
 void hw_h_wgmma(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)

@@ -234,6 +234,32 @@ INLINED void multiply_tile(const hw_mma *x, const double *a, const double *b, do
     *(doubles *)(c + 3 * x->n) = s3;
 }
 
+INLINED uint32_t lane_word(const void *reg, unsigned lane)
+{
+    return ((const uint32_t *)reg)[lane];
+}
+
+/* Where in its row of a sparse A, of 16 rows and k columns, a stored element stands (PTX ISA 9.7.14.6.2). An index has two bits: a
+ * place in a chunk of four, of pairs of elements of 4 bits, of halves of elements of 32. Lanes of a group of four hold them: of
+ * elements of at most 8 bits a lane one row's, of others both, the upper row's in the upper half. */
+INLINED unsigned sparse_column(const void *indices, unsigned bits, unsigned k, unsigned selector,
+                               unsigned row, unsigned stored)
+{
+    unsigned at = bits == 4 ? stored / 2 : bits == 32 ? stored * 2 : stored, lane, shift;
+    if (bits <= 8) {
+        lane = (at / 16 + selector) * 2 + row / EIGHT;
+        shift = at % 16 * 2;
+    } else {
+        bool alone = k * bits == 256;
+        lane = at / 8 + (alone ? selector : selector * 2);
+        shift = at % 8 * 2 + row / EIGHT * 16;
+    }
+    unsigned index = lane_word(indices, row % EIGHT * 4 + lane % 4) >> shift & 3;
+    if (bits == 4)
+        return stored / 4 * 8 + index * 2 + stored % 2;
+    return bits == 32 ? stored * 2 + index / 2 : stored / 2 * 4 + index;
+}
+
 INLINED int32_t saturated(int64_t v)
 {
     return v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : (int32_t)v;

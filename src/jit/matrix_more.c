@@ -82,11 +82,6 @@ static double scale_of(bool ue4m3, uint8_t x)
 
 /* ---- fragments ---- */
 
-static uint32_t lane_word(const void *reg, unsigned lane)
-{
-    return ((const uint32_t *)reg)[lane];
-}
-
 /* A lane's element i. */
 static double element(const void *const *regs, uint8_t type, unsigned lane, unsigned i)
 {
@@ -132,29 +127,12 @@ static unsigned registers_of(uint8_t type, unsigned elements)
     return elements * bits_of(type) / (HW_WARP_LANES * 32);
 }
 
-/* ---- sparse matrices: where in its row of A a stored element stands ---- */
-
-/* An index has two bits: a place in a chunk of four, of pairs of elements of 4 bits, of halves of elements of 32. Lanes of a
- * group of four hold them: of elements of at most 8 bits a lane one row's, of others both, the upper row's in the upper half. */
-static unsigned column_of(const product *p, unsigned row, unsigned stored)
-{
-    unsigned bits = bits_of(p->x.a), sel = p->x.selector, lane, shift;
-    unsigned at = bits == 4 ? stored / 2 : bits == 32 ? stored * 2 : stored;
-    if (bits <= 8) {
-        lane = (at / 16 + sel) * 2 + row / EIGHT;
-        shift = at % 16 * 2;
-    } else {
-        bool alone = p->x.k * bits == 256;
-        lane = at / 8 + (alone ? sel : sel * 2);
-        shift = at % 8 * 2 + row / EIGHT * 16;
-    }
-    unsigned index = lane_word(p->indices[0], row % EIGHT * 4 + lane % 4) >> shift & 3;
-    if (bits == 4)
-        return stored / 4 * 8 + index * 2 + stored % 2;
-    return bits == 32 ? stored * 2 + index / 2 : stored / 2 * 4 + index;
-}
-
 /* ---- factors ---- */
+
+static unsigned column(const product *p, unsigned row, unsigned stored)
+{
+    return sparse_column(p->indices[0], bits_of(p->x.a), p->x.k, p->x.selector, row, stored);
+}
 
 static void take_factors(product *p)
 {
@@ -164,7 +142,7 @@ static void take_factors(product *p)
     for (unsigned l = 0; l < HW_WARP_LANES; l++) {
         for (unsigned i = 0; i < ROWS_MOST * stored / HW_WARP_LANES; i++) {
             place at = place_in_a(l, i, each_a);
-            unsigned col = stored < k ? column_of(p, at.row, at.col) : at.col;
+            unsigned col = stored < k ? column(p, at.row, at.col) : at.col;
             p->fa[at.row * k + col] = element(p->a, p->x.a, l, i);
             p->given[at.row * k + col] = true;
         }

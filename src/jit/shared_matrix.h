@@ -19,6 +19,7 @@ typedef struct shared_matrix {
     uint32_t row;                    /* bytes of a core's row */
     uint32_t deep;                   /* rows of one, where these are k */
     uint32_t mask, shift;            /* bits of the address that are changed, and by which */
+    uint32_t pattern; /* where the swizzle's pattern starts: the matrix base offset, in bytes */
 } shared_matrix;
 
 static inline shared_matrix shared_matrix_of(const uint8_t *shared, uint64_t descriptor,
@@ -39,13 +40,14 @@ static inline shared_matrix shared_matrix_of(const uint8_t *shared, uint64_t des
                             .row = modes[swizzle].row,
                             .deep = modes[swizzle].deep,
                             .mask = modes[swizzle].mask,
-                            .shift = modes[swizzle].shift };
+                            .shift = modes[swizzle].shift,
+                            .pattern = (uint32_t)(descriptor >> 49 & 7) << 7 };
 }
 
 INLINED const uint8_t *piece_at(const shared_matrix *m, uint32_t offset)
 {
     uint32_t at = m->start + offset;
-    return m->shared + (at ^ (at >> m->shift & m->mask));
+    return m->shared + (at ^ ((at - m->pattern) >> m->shift & m->mask));
 }
 
 /* K-major: a piece of a row of A or column of B, counted along k. */

@@ -22,19 +22,20 @@ static matrix matrix_of(const hw_frame *f, uint64_t descriptor, bool mn_major, u
                      type };
 }
 
-/* Eight rows of 32 bytes of A, or columns of B, from 8 * group on: each one's bytes together. */
-INLINED void take_rows_of(const matrix *m, uint32_t group, uint8_t *out)
+/* Eight rows of 32 bytes of A, or columns of B, from 8 * group on: each one's bytes together. part: of a sparse product's B, which
+ * 32 bytes. */
+INLINED void take_rows_of(const matrix *m, uint32_t group, uint32_t part, uint8_t *out)
 {
     if (!m->mn_major) {
         for (uint32_t r = 0; r < EIGHT; r++)
             for (uint32_t half = 0; half < 2; half++)
                 memcpy(out + r * K_BYTES + half * PIECE,
-                       piece_of_row(&m->at, group * EIGHT + r, half), PIECE);
+                       piece_of_row(&m->at, group * EIGHT + r, part * 2 + half), PIECE);
         return;
     }
     for (uint32_t k = 0; k < K_BYTES / 2; k++) { /* only of elements of 16 bits */
         uint16_t v[EIGHT];
-        memcpy(v, piece_of_k(&m->at, group, k), sizeof v);
+        memcpy(v, piece_of_k(&m->at, group, part * (K_BYTES / 2) + k), sizeof v);
         for (uint32_t r = 0; r < EIGHT; r++)
             memcpy(out + r * K_BYTES + k * 2, &v[r], 2);
     }
@@ -52,15 +53,15 @@ TURNED(turned16, uint16_t)
 TURNED(turned32, uint32_t)
 
 /* Eight columns of B: k in turn, of each the eight. */
-INLINED void take_columns(const matrix *m, uint32_t group, uint8_t *out)
+INLINED void take_columns(const matrix *m, uint32_t group, uint32_t part, uint8_t *out)
 {
     _Alignas(64) uint8_t rows[BYTES_MOST];
     if (m->mn_major) {
         for (uint32_t k = 0; k < K_BYTES / 2; k++)
-            memcpy(out + k * PIECE, piece_of_k(&m->at, group, k), PIECE);
+            memcpy(out + k * PIECE, piece_of_k(&m->at, group, part * (K_BYTES / 2) + k), PIECE);
         return;
     }
-    take_rows_of(m, group, rows);
+    take_rows_of(m, group, part, rows);
     if (types[m->type].bits == 8)
         turned8(rows, out);
     else if (types[m->type].bits == 16)
@@ -79,14 +80,15 @@ typedef struct product {
     matrix a, b;
     uint32_t rows; /* of A before the warp's, in eights */
     const void *const *a_regs, *const *d_regs;
+    const void *indices; /* of a sparse A */
     void *const *dst;
 } product;
 
 INLINED void take_a(const product *p, uint8_t *out)
 {
     if (!(p->x.flags & HW_WGMMA_A_REGISTERS)) {
-        take_rows_of(&p->a, p->rows, out);
-        take_rows_of(&p->a, p->rows + 1, out + BYTES_MOST);
+        take_rows_of(&p->a, p->rows, 0, out);
+        take_rows_of(&p->a, p->rows + 1, 0, out + BYTES_MOST);
         return;
     }
     for (unsigned r = 0; r < 4; r++) /* eight rows of 16 bytes: upper, lower, then the other half */
@@ -95,25 +97,35 @@ INLINED void take_a(const product *p, uint8_t *out)
                    (const uint8_t *)p->a_regs[r] + i * PIECE, PIECE);
 }
 
+INLINED void take_a_floats(const product *p, uint8_t *raw, double *a)
+{
+    take_a(p, raw);
+    decode_floats(p->x.a, ROWS * p->k, raw, a);
+    if (p->x.flags & HW_WGMMA_NEGATE)
+        for (unsigned i = 0; i < ROWS * p->k; i++)
+            a[i] = -a[i];
+}
+
+INLINED void take_c_floats(const product *p, unsigned j, uint8_t *raw, double *c)
+{
+    memset(c, 0, ROWS * EIGHT * sizeof *c);
+    if (p->adds) {
+        gather_c(&p->d, p->d_regs + j * registers(&p->d), raw);
+        decode_floats(p->d.type, ROWS * EIGHT, raw, c);
+    }
+}
+
 CLONED static void multiply_floats(const product *p)
 {
     _Alignas(64) uint8_t raw[MOST * sizeof(double)];
     _Alignas(64) double a[ROWS * K_BYTES], b[K_BYTES * EIGHT], c[ROWS * EIGHT];
     const hw_mma x = { .m = ROWS, .n = EIGHT, .k = (uint8_t)p->k };
     unsigned each = registers(&p->d);
-    take_a(p, raw);
-    decode_floats(p->x.a, ROWS * p->k, raw, a);
-    if (p->x.flags & HW_WGMMA_NEGATE)
-        for (unsigned i = 0; i < ROWS * p->k; i++)
-            a[i] = -a[i];
+    take_a_floats(p, raw, a);
     for (unsigned j = 0; j < p->x.n / EIGHT; j++) {
-        take_columns(&p->b, j, raw);
+        take_columns(&p->b, j, 0, raw);
         decode_floats(p->x.b, EIGHT * p->k, raw, b);
-        memset(c, 0, sizeof c);
-        if (p->adds) {
-            gather_c(&p->d, p->d_regs + j * each, raw);
-            decode_floats(p->d.type, ROWS * EIGHT, raw, c);
-        }
+        take_c_floats(p, j, raw, c);
         for (unsigned i = 0; i < ROWS; i += 4)
             multiply_tile(&x, a + i * p->k, b, c + i * EIGHT);
         encode_floats(p->d.type, ROWS * EIGHT, c, raw);
@@ -140,12 +152,64 @@ CLONED static void multiply_ints(const product *p)
     take_a(p, raw);
     decode_ints(p->x.a, ROWS * K_BYTES, raw, a);
     for (unsigned j = 0; j < p->x.n / EIGHT; j++) {
-        take_columns(&p->b, j, raw);
+        take_columns(&p->b, j, 0, raw);
         decode_ints(p->x.b, EIGHT * K_BYTES, raw, b);
         for (unsigned i = 0; i < ROWS; i++) {
             ints sum = { 0 };
             for (unsigned k = 0; k < K_BYTES; k++)
                 sum += a[i * K_BYTES + k] * *(const ints *)(b + k * EIGHT);
+            *(ints *)(sums + i * EIGHT) = sum;
+        }
+        add_ints(p, sums, j);
+    }
+}
+
+/* ---- a sparse A: of each row the stored elements, each with the row of B that its index names ---- */
+
+INLINED void find_columns(const product *p, uint8_t *at)
+{
+    for (unsigned i = 0; i < ROWS; i++)
+        for (unsigned s = 0; s < p->k; s++)
+            at[i * p->k + s] = (uint8_t)sparse_column(p->indices, types[p->x.a].bits, 2 * p->k,
+                                                      p->x.selector, i, s);
+}
+
+CLONED static void multiply_sparse_floats(const product *p)
+{
+    _Alignas(64) uint8_t raw[MOST * sizeof(double)], at[ROWS * K_BYTES];
+    _Alignas(64) double a[ROWS * K_BYTES], b[2 * K_BYTES * EIGHT], c[ROWS * EIGHT];
+    take_a_floats(p, raw, a);
+    find_columns(p, at);
+    for (unsigned j = 0; j < p->x.n / EIGHT; j++) {
+        for (unsigned part = 0; part < 2; part++) {
+            take_columns(&p->b, j, part, raw);
+            decode_floats(p->x.b, EIGHT * p->k, raw, b + part * p->k * EIGHT);
+        }
+        take_c_floats(p, j, raw, c);
+        for (unsigned i = 0; i < ROWS; i++)
+            for (unsigned s = i * p->k; s < (i + 1) * p->k; s++)
+                *(doubles *)(c + i * EIGHT) += a[s] * *(const doubles *)(b + at[s] * EIGHT);
+        encode_floats(p->d.type, ROWS * EIGHT, c, raw);
+        deal(&p->d, p->dst + j * registers(&p->d), raw);
+    }
+}
+
+CLONED static void multiply_sparse_ints(const product *p)
+{
+    _Alignas(64) uint8_t raw[MOST * sizeof(int32_t)], at[ROWS * K_BYTES];
+    _Alignas(64) int32_t a[ROWS * K_BYTES], b[2 * K_BYTES * EIGHT], sums[ROWS * EIGHT];
+    take_a(p, raw);
+    decode_ints(p->x.a, ROWS * K_BYTES, raw, a);
+    find_columns(p, at);
+    for (unsigned j = 0; j < p->x.n / EIGHT; j++) {
+        for (unsigned part = 0; part < 2; part++) {
+            take_columns(&p->b, j, part, raw);
+            decode_ints(p->x.b, EIGHT * K_BYTES, raw, b + part * K_BYTES * EIGHT);
+        }
+        for (unsigned i = 0; i < ROWS; i++) {
+            ints sum = { 0 };
+            for (unsigned s = i * K_BYTES; s < (i + 1) * K_BYTES; s++)
+                sum += a[s] * *(const ints *)(b + at[s] * EIGHT);
             *(ints *)(sums + i * EIGHT) = sum;
         }
         add_ints(p, sums, j);
@@ -158,7 +222,7 @@ static void multiply_bits(const product *p)
     int32_t sums[ROWS * EIGHT];
     take_a(p, a);
     for (unsigned j = 0; j < p->x.n / EIGHT; j++) {
-        take_rows_of(&p->b, j, b);
+        take_rows_of(&p->b, j, 0, b);
         for (unsigned i = 0; i < ROWS * EIGHT; i++)
             sums[i] = dot_bits(a + i / EIGHT * K_BYTES, b + i % EIGHT * K_BYTES, K_BYTES, true);
         add_ints(p, sums, j);
@@ -180,12 +244,18 @@ void hw_jit_wgmma(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, uin
                   .a_regs = io->src + 2,
                   .d_regs = io->src + before,
                   .dst = io->dst };
-    if (x.n / EIGHT * registers(&p.d) != io->ndst || before + io->ndst != io->nsrc)
+    bool sparse = x.flags & HW_WGMMA_SPARSE;
+    if (x.n / EIGHT * registers(&p.d) != io->ndst || before + io->ndst + sparse != io->nsrc)
         return;
+    p.indices = io->src[io->nsrc - 1];
     p.b = matrix_of(frame, *(const uint64_t *)io->src[1], x.flags & HW_WGMMA_MN_B, x.b);
     if (!registers_a)
         p.a = matrix_of(frame, *(const uint64_t *)io->src[2], x.flags & HW_WGMMA_MN_A, x.a);
-    if (x.a == HW_MMA_B1)
+    if (sparse && types[x.d].is_int)
+        multiply_sparse_ints(&p);
+    else if (sparse)
+        multiply_sparse_floats(&p);
+    else if (x.a == HW_MMA_B1)
         multiply_bits(&p);
     else if (types[x.d].is_int)
         multiply_ints(&p);

@@ -47,6 +47,8 @@ typedef struct hw_texture {
     bool normalized;         /* coordinates from 0 to 1 */
     bool as_integer;         /* 8- and 16-bit integers stay integers */
     bool srgb;
+    bool layered; /* slices are textures of an array */
+    bool cube;    /* six of them each */
     float border[4];
     float lod_bias, lod_min, lod_max;
 } hw_texture;
@@ -68,18 +70,39 @@ typedef enum hw_geometry {
     HW_TEX_ACUBE,
 } hw_geometry;
 enum {
-    HW_TEX_GEOMETRY = 7,      /* mask */
-    HW_TEX_INTEGER = 1 << 3,  /* coordinates are texel numbers (s32) */
-    HW_TEX_LEVEL = 1 << 4,    /* a level of detail follows the coordinates */
-    HW_TEX_GRAD = 1 << 5,     /* so do the derivatives along x and along y */
-    HW_TEX_GATHER = 1 << 6,   /* one channel of the four texels of a 2D filter (tld4) */
-    HW_TEX_CHANNEL_SHIFT = 8, /* which, with GATHER */
-    HW_SURF_BYTES_SHIFT = 16, /* surfaces: bytes of an element, 1 to 8 */
-    HW_SURF_COUNT_SHIFT = 20, /* elements: 1, 2 or 4 */
-    HW_SURF_STORE = 1 << 24,  /* else a load */
-    HW_SURF_CLAMP = 1 << 25,  /* outside: the nearest inside */
-    HW_SURF_ZERO = 1 << 26,   /* outside: reads 0, writes nothing. Neither: a fault */
+    HW_TEX_GEOMETRY = 7,       /* mask */
+    HW_TEX_INTEGER = 1 << 3,   /* coordinates are texel numbers (s32) */
+    HW_TEX_LEVEL = 1 << 4,     /* a level of detail follows the coordinates */
+    HW_TEX_GRAD = 1 << 5,      /* so do the derivatives along x and along y */
+    HW_TEX_GATHER = 1 << 6,    /* one channel of the four texels of a 2D filter (tld4) */
+    HW_TEX_CHANNEL_SHIFT = 8,  /* which, with GATHER */
+    HW_SURF_BYTES_SHIFT = 16,  /* surfaces: bytes of an element, 1 to 8 */
+    HW_SURF_COUNT_SHIFT = 20,  /* elements: 1, 2 or 4 */
+    HW_SURF_STORE = 1 << 24,   /* else a load */
+    HW_SURF_CLAMP = 1 << 25,   /* outside: the nearest inside */
+    HW_SURF_ZERO = 1 << 26,    /* outside: reads 0, writes nothing. Neither: a fault */
+    HW_SURF_SAMPLES = 1 << 27, /* x counts elements */
+    HW_SURF_REDUCE = 1 << 28,  /* one element combined with memory: hw_wir_atom, hw_wir_type */
+    HW_SURF_FORMAT = 1 << 29,  /* stores of 32-bit channels that become a texel (sust.p) */
+    HW_SURF_ATOM_SHIFT = 32,
+    HW_SURF_TYPE_SHIFT = 40,
 };
+
+/* aux of HW_H_TEX_QUERY: what txq and suq ask for. */
+typedef enum hw_texture_query {
+    HW_ASK_WIDTH,
+    HW_ASK_HEIGHT,
+    HW_ASK_DEPTH,
+    HW_ASK_NORMALIZED,
+    HW_ASK_ARRAY_SIZE,
+    HW_ASK_LEVELS,
+    HW_ASK_SAMPLES,
+    HW_ASK_FILTER,
+    HW_ASK_ADDRESS_0,
+    HW_ASK_ADDRESS_1,
+    HW_ASK_ADDRESS_2,
+    HW_ASK_LINEAR_LAYOUT,
+} hw_texture_query;
 
 typedef struct hw_tex_place {
     union {
@@ -114,5 +137,10 @@ uint64_t hw_surface_touch(const hw_texture *t, uint64_t address);
  * it is outside and that is a fault. */
 bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p,
                         uint64_t *address);
+/* A texel of `count` channels of 32 bits, floats or integers as the format's; what does not fit becomes the nearest that does. */
+void hw_surface_encode(const hw_texture *t, const uint32_t *channels, unsigned count, uint8_t *out);
+bool hw_texture_is_signed(const hw_texture *t);
+/* PTX ISA, txq and suq; level: of the dimensions. */
+uint32_t hw_texture_ask(const hw_texture *t, hw_texture_query query, uint32_t level);
 
 #endif

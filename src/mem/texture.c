@@ -493,13 +493,16 @@ bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p
     const hw_texels *m = &t->level[0];
     hw_geometry g = (hw_geometry)(aux & HW_TEX_GEOMETRY);
     int64_t bytes = (int64_t)((aux >> HW_SURF_BYTES_SHIFT & 15) * (aux >> HW_SURF_COUNT_SHIFT & 7));
+    if (aux & HW_SURF_FORMAT)
+        bytes = hw_texel_bytes(t);
     int64_t row = (int64_t)m->width * formats[t->format].bytes * t->channels;
     const int64_t size[3] = { row - bytes + 1, m->height, m->depth };
     int64_t n[3] = { p->i[0], 0, hw_tex_layered(g) ? (int64_t)p->layer : 0 };
     unsigned dims = hw_tex_dims(g);
-    for (unsigned d = 1; d < dims; d++) {
+    if (aux & HW_SURF_SAMPLES)
+        n[0] *= bytes;
+    for (unsigned d = 1; d < dims; d++)
         n[d] = p->i[d];
-    }
     for (int d = 0; d < 3; d++) {
         if (n[d] >= 0 && n[d] < size[d])
             continue;
@@ -513,4 +516,84 @@ bool hw_surface_address(const hw_texture *t, uint64_t aux, const hw_tex_place *p
     n[0] -= bytes ? n[0] % bytes : 0;
     *address = m->address + (uint64_t)n[2] * m->slice + (uint64_t)n[1] * m->pitch + (uint64_t)n[0];
     return true;
+}
+
+bool hw_texture_is_signed(const hw_texture *t)
+{
+    return formats[t->format].is_signed;
+}
+
+static uint16_t half_of(float v)
+{
+    uint32_t x;
+    memcpy(&x, &v, sizeof x);
+    uint32_t sign = x >> 16 & 0x8000, m = x & 0x7fffffff;
+    if (m > 0x7f800000)
+        return 0x7fff;
+    if (m >= 0x477ff000) /* rounds beyond the largest */
+        return (uint16_t)(sign | 0x7c00);
+    if (m < 0x38800000) /* counted in the least */
+        return (uint16_t)(sign | (uint32_t)nearbyintf(fabsf(v) * 0x1p24f));
+    return (uint16_t)(sign | (((m + 0xfff + (m >> 13 & 1)) >> 13) - (112u << 10)));
+}
+
+static uint32_t nearest_integer(const hw_texture *t, uint32_t v)
+{
+    unsigned bits = 8u * formats[t->format].bytes;
+    if (bits == 32)
+        return v;
+    if (!formats[t->format].is_signed)
+        return v >> bits ? (1u << bits) - 1 : v;
+    int32_t s = (int32_t)v, most = (1 << (bits - 1)) - 1;
+    return (uint32_t)(s > most ? most : s < -most - 1 ? -most - 1 : s);
+}
+
+void hw_surface_encode(const hw_texture *t, const uint32_t *channels, unsigned count, uint8_t *out)
+{
+    unsigned bytes = formats[t->format].bytes;
+    for (unsigned c = 0; c < t->channels; c++) {
+        uint32_t v = c < count ? channels[c] : 0;
+        float f;
+        memcpy(&f, &v, sizeof f);
+        if (t->format == HW_TEXEL_F16)
+            v = half_of(f);
+        else if (t->format != HW_TEXEL_F32)
+            v = nearest_integer(t, v);
+        memcpy(out + c * bytes, &v, bytes);
+    }
+}
+
+/* ---- what is asked of them ---- */
+
+uint32_t hw_texture_ask(const hw_texture *t, hw_texture_query query, uint32_t level)
+{
+    /* wrap, mirror, clamp_ogl, clamp_to_edge, clamp_to_border */
+    static const uint8_t addressing[] = {
+        [HW_WRAP] = 0, [HW_MIRROR] = 1, [HW_CLAMP] = 3, [HW_BORDER] = 4
+    };
+    const hw_texels *m = &t->level[level < t->levels ? level : t->levels - 1];
+    switch (query) {
+    case HW_ASK_WIDTH:
+        return m->width;
+    case HW_ASK_HEIGHT:
+        return m->height;
+    case HW_ASK_DEPTH:
+        return t->layered || t->cube ? 1 : m->depth;
+    case HW_ASK_NORMALIZED:
+        return t->normalized;
+    case HW_ASK_ARRAY_SIZE:
+        return !t->layered ? 0 : t->cube ? m->depth / 6 : m->depth;
+    case HW_ASK_LEVELS:
+        return t->levels > 1 ? t->levels : 0;
+    case HW_ASK_FILTER:
+        return t->linear;
+    case HW_ASK_ADDRESS_0:
+    case HW_ASK_ADDRESS_1:
+    case HW_ASK_ADDRESS_2:
+        return addressing[t->addressing[query - HW_ASK_ADDRESS_0]];
+    case HW_ASK_LINEAR_LAYOUT:
+        return !m->is_array;
+    default:
+        return 0; /* samples: there are none of several */
+    }
 }

@@ -208,6 +208,8 @@ void w_tex(lw *l);
 void w_tld4(lw *l);
 void w_suld(lw *l);
 void w_sust(lw *l);
+void w_sured(lw *l);
+void w_texture_query(lw *l);
 
 /* ---- lower_matrix.c ---- */
 void w_ldmatrix(lw *l);

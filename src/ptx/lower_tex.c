@@ -8,6 +8,7 @@
 
 enum { INTEGER = 1 << 3, LEVEL = 1 << 4, GRAD = 1 << 5, GATHER = 1 << 6, CHANNEL_SHIFT = 8 };
 enum { BYTES_SHIFT = 16, COUNT_SHIFT = 20, STORE = 1 << 24, CLAMP = 1 << 25, ZERO = 1 << 26 };
+enum { SAMPLES = 1 << 27, REDUCE = 1 << 28, FORMAT = 1 << 29, ATOM_SHIFT = 32, TYPE_SHIFT = 40 };
 enum { MAX_OPERANDS = 24 };
 
 static const struct {
@@ -92,6 +93,16 @@ static void call(lw *l, const access *a, hw_wir_helper helper, uint32_t ndst, co
     lw_effect(l, i);
 }
 
+/* The list of results; with |p also whether the texels are resident, which they always are. */
+static const ptx_operand *results(lw *l)
+{
+    const ptx_operand *o = &l->i->ops[0];
+    if (o->kind != PTX_O_PAIR)
+        return o;
+    lw_set(l, &o->items[1], PTX_PRED, hw_wir_imm(1));
+    return &o->items[0];
+}
+
 /* Results in fresh registers, then in the instruction's. */
 static void call_for(lw *l, const access *a, hw_wir_helper helper, uint32_t n, ptx_type t)
 {
@@ -99,10 +110,33 @@ static void call_for(lw *l, const access *a, hw_wir_helper helper, uint32_t n, p
     for (uint32_t c = 0; c < n; c++)
         dst[c] = lw_temp(l, hw_wir_reg_type(ptx_wir_type(t)));
     call(l, a, helper, n, dst);
+    const ptx_operand *to = results(l);
     for (uint32_t c = 0; c < n; c++) {
-        const ptx_operand *o = part(&l->i->ops[0], c);
+        const ptx_operand *o = part(to, c);
         if (o)
             lw_set(l, o, t, dst[c]);
+    }
+}
+
+/* Four floats that become halves: one a register, or two. */
+static void call_for_halves(lw *l, const access *a, bool pairs)
+{
+    hw_wir_val dst[4];
+    for (uint32_t c = 0; c < 4; c++)
+        dst[c] = lw_temp(l, HW_T_F32);
+    call(l, a, HW_H_TEX, 4, dst);
+    const ptx_operand *to = results(l);
+    for (uint32_t c = 0; c < 4; c++) {
+        dst[c] = lw_cvt(l, HW_W_FCVT, HW_T_F32, HW_T_F16, dst[c]);
+        if (!pairs && part(to, c))
+            lw_set(l, part(to, c), PTX_F16, dst[c]);
+        dst[c] = pairs ? lw_fit(l, dst[c], HW_T_I16, HW_T_I32, false) : dst[c];
+    }
+    for (uint32_t c = 0; pairs && c < 4; c += 2) {
+        hw_wir_val high = hw_wir_op2(&l->b, HW_W_SHL, HW_T_I32, dst[c + 1], hw_wir_imm(16));
+        high = hw_wir_op2(&l->b, HW_W_OR, HW_T_I32, high, dst[c]);
+        if (part(to, c / 2))
+            lw_set(l, part(to, c / 2), PTX_B32, high);
     }
 }
 
@@ -121,19 +155,39 @@ static bool gradients(lw *l, access *a, uint32_t first)
     return true;
 }
 
-/* What follows the place: a level, or derivatives. */
+/* What follows the place: a level, in the coordinates' type, or derivatives. */
 static bool give_level(lw *l, access *a)
 {
+    uint32_t behind = a->aux & GRAD ? 4 : a->aux & LEVEL ? 3 : 2;
+    if (l->i->nops > behind) {
+        lw_fail(l, "offsets and depth comparison are not supported");
+        return false;
+    }
     if (a->aux & GRAD)
         return gradients(l, a, 2);
-    return !(a->aux & LEVEL) || give(l, a, l->i->nops > 2 ? &l->i->ops[2] : NULL, PTX_F32);
+    if (!(a->aux & LEVEL))
+        return true;
+    bool integer = a->aux & INTEGER;
+    if (!give(l, a, l->i->nops > 2 ? &l->i->ops[2] : NULL, integer ? PTX_S32 : PTX_F32))
+        return false;
+    if (integer) {
+        hw_wir_val *level = &a->src[a->nsrc - 1];
+        *level = lw_in_register(l, HW_T_F32, lw_cvt(l, HW_W_I2F_S, HW_T_I32, HW_T_F32, *level));
+    }
+    return true;
+}
+
+static bool has_list(const lw *l)
+{
+    const ptx_operand *o = &l->i->ops[0];
+    return l->i->nops >= 2 && (o->kind == PTX_O_PAIR ? &o->items[0] : o)->kind == PTX_O_VECTOR;
 }
 
 void w_tex(lw *l)
 {
     access a = { 0 };
-    bool half = is_last_but(l, 1, "f16") || is_last_but(l, 1, "f16x2");
-    if (half || !says(l, "v4") || l->i->nops < 2 || l->i->ops[0].kind != PTX_O_VECTOR) {
+    bool pairs = is_last_but(l, 1, "f16x2"), half = is_last_but(l, 1, "f16") || pairs;
+    if (!says(l, pairs ? "v2" : "v4") || !has_list(l)) {
         w_unsupported(l);
         return;
     }
@@ -142,7 +196,11 @@ void w_tex(lw *l)
     bool integer = is_last_but(l, 0, "s32");
     a.aux |= integer ? INTEGER : 0;
     a.aux |= says(l, "level") ? LEVEL : says(l, "grad") ? GRAD : 0;
-    if (give_place(l, &a, &l->i->ops[1], integer ? PTX_S32 : PTX_F32) && give_level(l, &a))
+    if (!give_place(l, &a, &l->i->ops[1], integer ? PTX_S32 : PTX_F32) || !give_level(l, &a))
+        return;
+    if (half)
+        call_for_halves(l, &a, pairs);
+    else
         call_for(l, &a, HW_H_TEX, 4, is_last_but(l, 1, "f32") ? PTX_F32 : PTX_B32);
 }
 
@@ -150,8 +208,12 @@ void w_tld4(lw *l)
 {
     static const char *const channels[] = { "r", "g", "b", "a" };
     access a = { .aux = GATHER };
-    if (l->i->nops != 2 || l->i->ops[0].kind != PTX_O_VECTOR) {
+    if (!has_list(l)) {
         w_unsupported(l);
+        return;
+    }
+    if (l->i->nops != 2) {
+        lw_fail(l, "offsets and depth comparison are not supported");
         return;
     }
     if (!find_geometry(l, &a))
@@ -211,10 +273,25 @@ void w_suld(lw *l)
         call_for(l, &a, HW_H_SURF, count, t);
 }
 
+/* sust.p: 32-bit channels, as many as the list has, which become one texel. */
+static void store_formatted(lw *l, access *a)
+{
+    uint32_t count = says(l, "v2") ? 2 : says(l, "v4") ? 4 : 1;
+    a->aux |= STORE | FORMAT | SAMPLES;
+    if (!says(l, "b32") || !give_place(l, a, &l->i->ops[0], PTX_S32)) {
+        w_unsupported(l);
+        return;
+    }
+    for (uint32_t k = 0; k < count; k++)
+        if (!give(l, a, part(&l->i->ops[1], k), PTX_B32))
+            return;
+    call(l, a, HW_H_SURF, 0, NULL);
+}
+
 void w_sust(lw *l)
 {
     access a = { 0 };
-    if (!says(l, "b") || l->i->nops != 2) {
+    if (says(l, "b") == says(l, "p") || l->i->nops != 2) {
         w_unsupported(l);
         return;
     }
@@ -222,6 +299,10 @@ void w_sust(lw *l)
         return;
     if (element(l, &a.aux) == PTX_NONE) {
         w_unsupported(l);
+        return;
+    }
+    if (says(l, "p")) {
+        store_formatted(l, &a);
         return;
     }
     a.aux |= STORE;
@@ -233,4 +314,96 @@ void w_sust(lw *l)
             return;
         }
     call(l, &a, HW_H_SURF, 0, NULL);
+}
+
+/* ---- reductions of surfaces ---- */
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    uint8_t is_unsigned, is_signed;
+} reductions[] = {
+    { "add", HW_ATOM_ADD, HW_ATOM_ADD }, { "min", HW_ATOM_MIN_U, HW_ATOM_MIN_S },
+    { "max", HW_ATOM_MAX_U, HW_ATOM_MAX_S }, { "and", HW_ATOM_AND, HW_ATOM_AND },
+    { "or", HW_ATOM_OR, HW_ATOM_OR },
+};
+static const struct {
+    const char *name;
+    uint8_t type;
+    bool is_signed;
+} reduced[] = {
+    { "u32", PTX_U32, false }, { "s32", PTX_S32, true }, { "b32", PTX_B32, false },
+    { "u64", PTX_U64, false }, { "s64", PTX_S64, true }, { "b64", PTX_B64, false },
+};
+/* clang-format on */
+
+void w_sured(lw *l)
+{
+    access a = { 0 };
+    ptx_type t = PTX_NONE;
+    bool found = false;
+    if (says(l, "b") == says(l, "p") || l->i->nops != 2) {
+        w_unsupported(l);
+        return;
+    }
+    if (!find_geometry(l, &a))
+        return;
+    for (size_t k = 0; k < HW_COUNTOF(reduced); k++) {
+        if (!says(l, reduced[k].name))
+            continue;
+        t = reduced[k].type;
+        for (size_t r = 0; r < HW_COUNTOF(reductions); r++)
+            if (says(l, reductions[r].name)) {
+                found = true;
+                a.aux |= (uint64_t)(reduced[k].is_signed ? reductions[r].is_signed
+                                                         : reductions[r].is_unsigned)
+                         << ATOM_SHIFT;
+            }
+    }
+    if (!found) {
+        w_unsupported(l);
+        return;
+    }
+    a.aux |= REDUCE | (says(l, "p") ? SAMPLES : 0) | (says(l, "clamp") ? CLAMP : 0) |
+             (says(l, "zero") ? ZERO : 0) | (uint64_t)(ptx_types[t].bits / 8) << BYTES_SHIFT |
+             UINT64_C(1) << COUNT_SHIFT | (uint64_t)ptx_wir_type(t) << TYPE_SHIFT;
+    if (give_place(l, &a, &l->i->ops[0], PTX_S32) && give(l, &a, &l->i->ops[1], t))
+        call(l, &a, HW_H_SURF, 0, NULL);
+}
+
+/* ---- txq, suq ---- */
+
+/* In the order of hw_texture_query. What a channel's type and order are called is the source language's business. */
+static const char *const queries[] = { "width",       "height",
+                                       "depth",       "normalized_coords",
+                                       "array_size",  "num_mipmap_levels",
+                                       "num_samples", "filter_mode",
+                                       "addr_mode_0", "addr_mode_1",
+                                       "addr_mode_2", "memory_layout" };
+
+void w_texture_query(lw *l)
+{
+    access a = { 0 };
+    const ptx_operand *o = l->i->ops;
+    bool level = says(l, "level");
+    if (l->i->nops != (level ? 3u : 2u) || o[1].kind != PTX_O_ADDRESS ||
+        o[1].items[0].kind != PTX_O_REG) {
+        lw_fail(l, "only texture and surface objects are supported, no references");
+        return;
+    }
+    size_t q = 0;
+    while (q < HW_COUNTOF(queries) && !says(l, queries[q]))
+        q++;
+    if (q == HW_COUNTOF(queries)) {
+        w_unsupported(l);
+        return;
+    }
+    a.aux = q;
+    if (!give(l, &a, &o[1].items[0], PTX_U64))
+        return;
+    if (level)
+        give(l, &a, &o[2], PTX_U32);
+    else
+        a.src[a.nsrc++] = lw_in_register(l, HW_T_I32, hw_wir_imm(0));
+    call_for(l, &a, HW_H_TEX_QUERY, 1, PTX_B32);
 }

@@ -48,9 +48,14 @@ static form form_of(const lw *l)
     return (form){ .scales = !is_int, .turns_a = halves && !registers, .turns_b = halves };
 }
 
+static bool is_sparse(const lw *l)
+{
+    return lw_has(l, PTX_M_sp);
+}
+
 static bool flags(lw *l, const form *m, uint8_t *out)
 {
-    uint32_t k = 4, n = k + 2u * m->scales + m->turns_a + m->turns_b;
+    uint32_t k = is_sparse(l) ? 6 : 4, n = k + 2u * m->scales + m->turns_a + m->turns_b;
     const ptx_operand *o = l->i->ops;
     bool negate = false, a = false, b = false;
     if (l->i->nops != n) {
@@ -92,6 +97,20 @@ static hw_wir_val adds(lw *l, const ptx_operand *o)
     return lw_in_register(l, HW_T_I1, lw_read(l, o, PTX_PRED));
 }
 
+/* The register of indices and the constant that says which lanes have them. */
+static bool indices(lw *l, const ptx_operand *o, hw_wir_val *v, uint8_t *selector)
+{
+    bool fits = o[0].kind == PTX_O_REG && ptx_types[l->f->regs.ptr[o[0].reg].type].bits == 32 &&
+                o[1].kind == PTX_O_INT && o[1].bits <= 3;
+    if (!fits) {
+        lw_fail(l, "a register of indices and a selector of 0 to 3 are expected");
+        return false;
+    }
+    *v = lw_in_register(l, HW_T_I32, lw_read(l, &o[0], PTX_B32));
+    *selector = (uint8_t)o[1].bits;
+    return true;
+}
+
 void w_wgmma(lw *l)
 {
     const ptx_operand *o = l->i->ops;
@@ -101,11 +120,17 @@ void w_wgmma(lw *l)
                    .b = lw_mma_type(t[2]),
                    .d = lw_mma_type(t[0]) };
     form m = form_of(l);
+    hw_wir_val places = HW_WIR_NONE;
     if (!flags(l, &m, &x.flags))
         return;
+    if (is_sparse(l)) {
+        x.flags |= HW_WGMMA_SPARSE;
+        if (!indices(l, &o[3], &places, &x.selector))
+            return;
+    }
     uint32_t ns = 0, nd = x.n / (t[0] == PTX_F16 ? 4u : 2u);
-    hw_wir_val src[2 + A_PARTS + D_PARTS_MOST];
-    src[ns++] = adds(l, &o[3]);
+    hw_wir_val src[2 + A_PARTS + D_PARTS_MOST + 1];
+    src[ns++] = adds(l, &o[is_sparse(l) ? 5 : 3]);
     src[ns++] = descriptor(l, &o[2]);
     if (o[1].kind == PTX_O_VECTOR) {
         x.flags |= HW_WGMMA_A_REGISTERS;
@@ -122,7 +147,9 @@ void w_wgmma(lw *l)
     }
     for (uint32_t k = 0; k < nd; k++)
         src[ns + k] = hw_wir_reg(o[0].items[k].reg);
-    hw_wir_insn *i = hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, src + ns, ns + nd, src);
+    src[ns + nd] = places;
+    hw_wir_insn *i =
+        hw_wir_emit(&l->b, HW_W_HELPER, HW_T_NONE, nd, src + ns, ns + nd + is_sparse(l), src);
     i->imm = HW_H_WGMMA;
     memcpy(&i->aux, &x, sizeof x); /* of 8 bytes both */
     lw_effect(l, i);

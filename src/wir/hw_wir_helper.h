@@ -52,11 +52,13 @@ typedef struct hw_mma_more { /* a b c d: hw_mma_type; flags: these and HW_MMA_SA
 } hw_mma_more;
 /* aux of helper WGMMA, D = A * B (+ D) of a 64 x k and a k x n matrix, 32 bytes of k: this warp's 16 rows, those of its place
  * in the warpgroup. dsts D's registers; srcs: add D (i1), B's descriptor (i64), A's descriptor or, with A_REGISTERS, four
- * registers as MMA's, D's registers: those of MMA's 16 x 8 matrices side by side. MN_*: k is not what runs fastest there. */
-enum { HW_WGMMA_A_REGISTERS = 1, HW_WGMMA_MN_A = 2, HW_WGMMA_MN_B = 4, HW_WGMMA_NEGATE = 8, HW_WGMMA_SATURATE = 16 };
+ * registers as MMA's, D's registers: those of MMA's 16 x 8 matrices side by side. MN_*: k is not what runs fastest there.
+ * SPARSE: A has half its elements, B 64 bytes of k, and the register of indices comes last; selector as MMA_MORE's. */
+enum { HW_WGMMA_A_REGISTERS = 1, HW_WGMMA_MN_A = 2, HW_WGMMA_MN_B = 4, HW_WGMMA_NEGATE = 8, HW_WGMMA_SATURATE = 16,
+       HW_WGMMA_SPARSE = 32 };
 typedef struct hw_wgmma { /* a b d: hw_mma_type; flags: HW_WGMMA_* */
     uint16_t n;
-    uint8_t a, b, d, flags, unused[2];
+    uint8_t a, b, d, flags, selector, unused;
 } hw_wgmma;
 /* clang-format on */
 

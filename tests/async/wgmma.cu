@@ -266,6 +266,62 @@ static void check_copied(int mode, bool mn)
     cudaFree(memory[0]), cudaFree(memory[1]), cudaFree(out);
 }
 
+// ---- a sparse A: two of four elements of a row, which two the indices of lanes 2 and 3 of each four say ----
+
+__global__ void __launch_bounds__(128) sparse(const uint32_t *a, const uint32_t *indices, const __half *columns, float *out)
+{
+    __shared__ alignas(1024) __half b[32 * 8];
+    for (unsigned i = threadIdx.x; i < 32 * 8; i += blockDim.x) // eight k of a column are a piece, eight columns of pieces 128 bytes
+        b[i % 32 / 8 * 64 + i / 32 * 8 + i % 8] = columns[i];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    const uint32_t *r = a + threadIdx.x * 4;
+    float *d = out + threadIdx.x * 4;
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %10, 0; wgmma.fence.sync.aligned;"
+                 "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, %9, 1, p, 1, -1, 0;"
+                 "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;}"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "l"((uint64_t)(at(b) >> 4 | 8ull << 16 | 8ull << 32)), "r"(indices[threadIdx.x]), "r"(1));
+}
+
+static void check_sparse()
+{
+    static double dense[64][32];
+    uint32_t *a = allocate<uint32_t>(128 * 4), *indices = allocate<uint32_t>(128);
+    __half *columns = allocate<__half>(8 * 32);
+    float *out = allocate<float>(128 * 4);
+    for (unsigned i = 0; i < 8 * 32; i++)
+        columns[i] = __float2half((float)(rand() % 9 - 4));
+    for (unsigned t = 0; t < 128; t++) {
+        indices[t] = (uint32_t)rand(); // lanes 0 and 1 of four do not count
+        for (unsigned e = 0; e < 4; e++)
+            out[t * 4 + e] = (float)(int)e;
+    }
+    for (unsigned row = 0; row < 64; row++)
+        for (unsigned chunk = 0; chunk < 8; chunk++) {
+            unsigned first = (unsigned)rand() % 3, second = first + 1 + (unsigned)rand() % (3 - first), lower = row % 16 / 8;
+            unsigned warp = row / 16 * 32, lane = warp + row % 8 * 4 + 2 + chunk / 4, shift = chunk % 4 * 4 + 16 * lower;
+            indices[lane] = (indices[lane] & ~(15u << shift)) | (first | second << 2) << shift;
+            uint16_t halves[2];
+            for (unsigned k = 0; k < 2; k++) {
+                double v = dense[row][chunk * 4 + (k ? second : first)] = rand() % 9 - 4;
+                __half h = __float2half((float)v);
+                memcpy(&halves[k], &h, 2);
+            }
+            a[(warp + row % 8 * 4 + chunk % 4) * 4 + lower + chunk / 4 * 2] = halves[0] | (uint32_t)halves[1] << 16;
+        }
+    sparse<<<1, 128>>>(a, indices, columns, out);
+    finish("sparse");
+    for (unsigned t = 0; t < 128; t++)
+        for (unsigned e = 0; e < 4; e++) {
+            double sum = 0;
+            for (unsigned k = 0; k < 32; k++)
+                sum -= dense[row_of(t, e)][k] * __half2float(columns[col_of(t, e) * 32 + k]);
+            expect(out[t * 4 + e], e + sum, "sparse");
+        }
+    cudaFree(a), cudaFree(indices), cudaFree(columns), cudaFree(out);
+}
+
 // ---- one thread's wait tells that all four warps have read ----
 
 // A producer warp overwrites B once one thread of the consumers says that it may; A is all ones, B of each round all `round`.
@@ -333,6 +389,7 @@ int main()
         check_copied(mode, false);
         check_copied(mode, true);
     }
+    check_sparse();
     uint32_t *out = allocate<uint32_t>(128 * REGISTERS);
     for (unsigned speaker = 0; speaker < 128; speaker += 32) {
         pipeline<<<1, 160>>>(out, 10, speaker);
@@ -341,7 +398,6 @@ int main()
             expect(decoded('f', out[i / 4 * REGISTERS + i % 4]), 16 * 55, "pipeline");
     }
     expect_error(0, 32, cudaErrorIllegalInstruction, "a warp alone");
-    expect_error(1ull << 62 | 1ull << 49, 128, cudaErrorIllegalInstruction, "base offset");
     expect_error(0x3fff | 0x3fffull << 32, 128, cudaErrorIllegalAddress, "beyond shared memory");
     return report("wgmma");
 }

@@ -12,6 +12,8 @@
 enum { LANES = 32, WARPS = 4, D_MOST = 128, M = 64, N_MOST = 256, K_MOST = 256, SHARED = 64 << 10 };
 
 static double a[M][K_MOST], b[K_MOST][N_MOST], d[M][N_MOST];
+static double stored[M][K_MOST]; /* A as it is given: of a sparse one half its elements */
+static uint32_t indices[WARPS][LANES];
 static uint8_t shared[2 * SHARED];
 static uint32_t dregs[WARPS][D_MOST][LANES], aregs[WARPS][4][LANES];
 static unsigned seed = 1;
@@ -124,25 +126,26 @@ static void fill_a_registers(unsigned type, unsigned k)
             for (unsigned r = 0; r < 4; r++)
                 for (unsigned e = 0; e < each; e++)
                     put((uint8_t *)&aregs[w][r][l], type, e,
-                        a[w * 16 + l / 4 + 8 * (r % 2)][l % 4 * each + e + k / 2 * (r / 2)]);
+                        stored[w * 16 + l / 4 + 8 * (r % 2)][l % 4 * each + e + k / 2 * (r / 2)]);
 }
 
-static void fill_shared(const gmma_layout *g, unsigned type, bool is_a, unsigned mn, unsigned k)
+static void fill_shared(const gmma_layout *g, unsigned type, bool is_a, unsigned mn, unsigned k,
+                        unsigned offset)
 {
-    uint8_t *to = shared + (is_a ? 0 : SHARED);
-    memset(to, 0, SHARED);
+    uint8_t *to = shared + (is_a ? 0 : SHARED) + offset;
+    memset(to, 0, SHARED - offset);
     gmma_layout bytes = *g;
     bytes.bits = type == HW_MMA_B1 ? 8 : g->bits;
     for (unsigned i = 0; i < mn; i++)
         for (unsigned j = 0; j < k; j++) {
             unsigned each = type == HW_MMA_B1 ? 8 : 1;
             size_t at = gmma_place(&bytes, i, j / each);
-            assert_true(at < SHARED);
-            put(to + at, type, j % each, is_a ? a[i][j] : b[j][i]);
+            assert_true(at + offset < SHARED);
+            put(to + at, type, j % each, is_a ? stored[i][j] : b[j][i]);
         }
 }
 
-static gmma_layout layout(unsigned type, int mode, int mn_major, unsigned mn)
+static gmma_layout layout(unsigned type, int mode, int mn_major, unsigned mn, unsigned k)
 {
     gmma_layout g = { bits_of(type), mode, mn_major, 16, 0 };
     size_t atom = 128 * gmma_width(&g), across = 8 * gmma_width(&g);
@@ -151,7 +154,7 @@ static gmma_layout layout(unsigned type, int mode, int mn_major, unsigned mn)
         g.leading = mode ? 16 : 288 * mn / 8 + 32;
     } else if (mode) {
         g.stride = atom;
-        g.leading = 2 * atom;
+        g.leading = k / 8 * atom;
         if (mn <= across)
             g.leading = 0;
     } else {
@@ -215,7 +218,7 @@ static void call(const hw_wgmma *x, unsigned w, bool adds, uint64_t desc_a, uint
         da[l] = desc_a;
         db[l] = desc_b;
     }
-    const void *src[6 + D_MOST] = { add, db, da };
+    const void *src[7 + D_MOST] = { add, db, da };
     void *dst[D_MOST];
     uint32_t n = 3, nd = x->n / (x->d == HW_MMA_F16 ? 4u : 2u);
     for (unsigned r = 0; x->flags & HW_WGMMA_A_REGISTERS && r < 4; r++)
@@ -223,24 +226,79 @@ static void call(const hw_wgmma *x, unsigned w, bool adds, uint64_t desc_a, uint
     for (unsigned r = 0; r < nd; r++)
         src[n + r] = dst[r] = dregs[w][r];
     hw_frame f = { .shared = shared, .warp = 4 + w, .nwarps = 8 };
-    hw_lane_arrays io = { .src = src, .dst = dst, .nsrc = n + nd, .ndst = nd };
+    bool sparse = x->flags & HW_WGMMA_SPARSE;
+    src[n + nd] = indices[w];
+    hw_lane_arrays io = { .src = src, .dst = dst, .nsrc = n + nd + sparse, .ndst = nd };
     memcpy(&aux, x, sizeof aux);
     hw_jit_helpers[HW_H_WGMMA](&f, UINT32_MAX, &io, aux);
 }
 
-static void run(hw_wgmma x, int mode_a, int mode_b, bool adds, double base)
+/* Which lane's bits are the indices of row's chunk of four (of elements of 32 bits: two): figures 176, 178, 180 and 181. */
+static void put_indices(unsigned row, unsigned chunk, unsigned bits, unsigned selector, uint32_t v)
 {
-    unsigned k = 256 / bits_of(x.a);
-    gmma_layout ga = layout(x.a, mode_a, x.flags & HW_WGMMA_MN_A, M);
-    gmma_layout gb = layout(x.b, mode_b, x.flags & HW_WGMMA_MN_B, x.n);
+    unsigned lower = row % 16 / 8, lane = row % 8 * 4, shift;
+    if (bits == 8) { /* a row to a lane, columns 0 to 31 and 32 to 63 */
+        lane += chunk / 8 * 2 + lower;
+        shift = chunk % 8 * 4;
+    } else { /* both rows to a lane, half the columns */
+        lane += selector * 2 + chunk / 4;
+        shift = chunk % 4 * 4 + 16 * lower;
+    }
+    indices[row / 16][lane] = (indices[row / 16][lane] & ~(15u << shift)) | v << shift;
+}
+
+/* Half of A's elements become zeros, those that the indices do not name. */
+static void make_sparse(const hw_wgmma *x, unsigned k)
+{
+    unsigned bits = bits_of(x->a), chunk = bits == 32 ? 2 : 4;
+    for (unsigned w = 0; w < WARPS; w++)
+        for (unsigned l = 0; l < LANES; l++)
+            indices[w][l] = next(65536) << 16 | next(65536);
+    for (unsigned row = 0; row < M; row++)
+        for (unsigned c = 0; c < k / chunk; c++) {
+            unsigned first = next(3), second = first + 1 + next(3 - first);
+            if (bits == 32)
+                first = next(2) * 2, second = first + 1;
+            put_indices(row, c, bits, x->selector, first | second << 2);
+            double *whole = &a[row][c * chunk], old[4] = { whole[0], whole[1], whole[2], whole[3] };
+            memset(whole, 0, chunk * sizeof *whole);
+            if (bits == 32) {
+                stored[row][c] = whole[first / 2] = old[0];
+                continue;
+            }
+            stored[row][c * 2] = whole[first] = old[0];
+            stored[row][c * 2 + 1] = whole[second] = old[1];
+        }
+}
+
+/* Descriptors whose swizzle's pattern begins `lines` of 128 bytes past a boundary say so. */
+static uint64_t describe(const gmma_layout *g, uint32_t start, unsigned lines)
+{
+    return gmma_descriptor(g, start + lines * 128) | (uint64_t)(g->mode ? lines & 7 : 0) << 49;
+}
+
+static void run_at(hw_wgmma x, int mode_a, int mode_b, bool adds, double base, unsigned lines)
+{
+    bool sparse = x.flags & HW_WGMMA_SPARSE;
+    unsigned given = 256 / bits_of(x.a), k = sparse ? 2 * given : given;
+    gmma_layout ga = layout(x.a, mode_a, x.flags & HW_WGMMA_MN_A, M, given);
+    gmma_layout gb = layout(x.b, mode_b, x.flags & HW_WGMMA_MN_B, x.n, k);
     fill_numbers(&x, k, base);
-    fill_shared(&ga, x.a, true, M, k);
-    fill_shared(&gb, x.b, false, x.n, k);
-    fill_a_registers(x.a, k);
+    memcpy(stored, a, sizeof a);
+    if (sparse)
+        make_sparse(&x, k);
+    fill_shared(&ga, x.a, true, M, given, lines * 128);
+    fill_shared(&gb, x.b, false, x.n, k, lines * 128);
+    fill_a_registers(x.a, given);
     fill_d_registers(&x);
     for (unsigned w = 0; w < WARPS; w++)
-        call(&x, w, adds, gmma_descriptor(&ga, 0), gmma_descriptor(&gb, SHARED));
+        call(&x, w, adds, describe(&ga, 0, lines), describe(&gb, SHARED, lines));
     expect(&x, adds, k);
+}
+
+static void run(hw_wgmma x, int mode_a, int mode_b, bool adds, double base)
+{
+    run_at(x, mode_a, mode_b, adds, base, 0);
 }
 
 static const struct {
@@ -275,6 +333,38 @@ static void test_all(void **state)
                 each_type(ns[i], mode, (uint8_t)flags, (flags ^ (unsigned)mode) & 1);
 }
 
+/* Of B's columns 64 bytes: swizzled K-major rows of 32 hold no more than half. */
+static void test_sparse(void **state)
+{
+    (void)state;
+    static const uint16_t ns[] = { 8, 24, 64 };
+    for (size_t i = 0; i < HW_COUNTOF(ns); i++)
+        for (int mode_b = 0; mode_b < 4; mode_b++)
+            for (unsigned flags = 0; flags < 16; flags++)
+                for (size_t t = 0; t + 1 < HW_COUNTOF(types); t++) {
+                    hw_wgmma x = { .n = ns[i], .a = types[t].a, .b = types[t].b, .d = types[t].d };
+                    x.flags = (uint8_t)(flags | HW_WGMMA_SPARSE);
+                    x.selector = bits_of(x.a) == 8 ? 0 : (uint8_t)next(2);
+                    bool mn = flags & (HW_WGMMA_MN_A | HW_WGMMA_MN_B);
+                    if ((mn && bits_of(x.a) != 16) || (mode_b == 3 && !(flags & HW_WGMMA_MN_B)) ||
+                        (flags & HW_WGMMA_NEGATE && x.d == HW_MMA_S32))
+                        continue;
+                    run(x, (int)(flags + i) & 3, mode_b, flags & 1, 0);
+                }
+}
+
+static void test_base_offset(void **state)
+{
+    (void)state;
+    for (unsigned lines = 1; lines < 8; lines++)
+        for (int mode = 1; mode < 4; mode++)
+            for (unsigned flags = 0; flags < 8; flags += 2) {
+                hw_wgmma x = { .n = 24, .a = HW_MMA_F16, .b = HW_MMA_F16, .d = HW_MMA_F32 };
+                x.flags = (uint8_t)flags;
+                run_at(x, mode, 4 - mode, true, 0, lines);
+            }
+}
+
 static void test_widest(void **state)
 {
     (void)state;
@@ -296,8 +386,8 @@ static void test_saturation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_widest),
+        cmocka_unit_test(test_all),        cmocka_unit_test(test_widest),
+        cmocka_unit_test(test_sparse),     cmocka_unit_test(test_base_offset),
         cmocka_unit_test(test_saturation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,122 @@ static void surfaces(void **state)
     assert_int_equal(run("store", s, places + 1, 1, got), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* Texels as halves: rounded once from what a fetch of floats gives; they are always resident. */
+static void halves(void **state)
+{
+    (void)state;
+    const float places[2][4] = { { 2.5f, 3 }, { 1.25f, 0.5f } };
+    uint32_t got[2][4], whole[2][4];
+    float floats[2][4];
+    memcpy(whole, places, sizeof whole);
+    for (int i = 0; i < 2; i++)
+        whole[i][2] = (uint32_t)i, whole[i][3] = 4;
+    CUtexObject t = texture(plane(), CLAMP, 1, 0);
+    OK(run("tex2d", t, whole, 2, floats));
+    OK(run("halves", t, whole, 2, got));
+    for (int i = 0; i < 2; i++) {
+        _Float16 want[4] = { (_Float16)floats[i][0], (_Float16)floats[i][1], (_Float16)floats[i][2],
+                             (_Float16)floats[i][3] };
+        _Float16 texel = (_Float16)value(i, 4);
+        assert_memory_equal(got[i], want, 8);
+        assert_memory_equal(&got[i][2], &texel, 2);
+        assert_int_equal(got[i][3], 1);
+    }
+}
+
+static void queries(void **state)
+{
+    (void)state;
+    uint32_t level[3][4] = { { 0 } }, got[12];
+    OK(run("ask", texture(plane(), CLAMP, 1, 2), level, 3, got));
+    const uint32_t flat[12] = { W, H, 1, 1, 0, 0, 1, 3, 3, W, W, 0 };
+    assert_memory_equal(got, flat, sizeof flat);
+    CUarray layers = make_array(W, 4, 3, 1, CU_AD_FORMAT_FLOAT, 1);
+    OK(run("ask", texture(layers, WRAP, 0, 0), level, 3, got));
+    const uint32_t layered[12] = { W, 4, 1, 0, 3, 0, 0, 0, 0, W, W, 0 };
+    assert_memory_equal(got, layered, sizeof layered);
+    CUarray volume = make_array(W, 4, 3, 0, CU_AD_FORMAT_FLOAT, 1);
+    OK(run("ask", texture(volume, BORDER, 0, 0), level, 3, got));
+    const uint32_t solid[12] = { W, 4, 3, 0, 0, 0, 0, 4, 4, W, W, 0 };
+    assert_memory_equal(got, solid, sizeof solid);
+}
+
+static void read_back(CUarray a, void *to, size_t row, size_t rows)
+{
+    const CUDA_MEMCPY3D c = { .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+                              .srcArray = a,
+                              .dstMemoryType = CU_MEMORYTYPE_HOST,
+                              .dstHost = to,
+                              .dstPitch = row,
+                              .dstHeight = rows,
+                              .WidthInBytes = row,
+                              .Height = rows,
+                              .Depth = 1 };
+    OK(cuMemcpy3D_v2(&c));
+}
+
+static CUsurfObject surface(CUarray a)
+{
+    CUsurfObject s;
+    const CUDA_RESOURCE_DESC r = { .resType = 0, .res.array.hArray = a };
+    OK(cuSurfObjectCreate(&s, &r));
+    return s;
+}
+
+static void reductions(void **state)
+{
+    (void)state;
+    int32_t texels[H][W], got[H][W], ignored[64];
+    int32_t places[8][4];
+    for (int i = 0; i < H * W; i++)
+        texels[i / W][i % W] = i - 20;
+    CUarray a = make_array(W, H, 0, 2, CU_AD_FORMAT_SIGNED_INT32, 1);
+    fill(a, texels, sizeof texels[0], H, 1);
+    for (int i = 0; i < 8; i++) /* two threads for each of four texels; x in bytes */
+        memcpy(places[i], (int32_t[]){ i / 2 * 4, 3, 5, i == 7 ? 1000 : -1000 }, 16);
+    OK(run("reduce", surface(a), places, 8, ignored));
+    read_back(a, got, sizeof got[0], H);
+    for (int x = 0; x < W; x++)
+        assert_int_equal(got[3][x], x < 3 ? texels[3][x] + 10 : x == 3 ? 1000 : texels[3][x]);
+    fill(a, texels, sizeof texels[0], H, 1);
+    for (int i = 0; i < 4; i++) /* x in texels, outside the nearest */
+        memcpy(places[i], (int32_t[]){ i == 3 ? 99 : i, 0, -18 + i, 0 }, 16);
+    OK(run("reduce_samples", surface(a), places, 4, ignored));
+    read_back(a, got, sizeof got[0], H);
+    for (int x = 0; x < W; x++)
+        assert_int_equal(got[0][x], x < 3 || x == 7 ? (texels[0][x] < -18 + (x == 7 ? 3 : x)
+                                                           ? texels[0][x]
+                                                           : -18 + (x == 7 ? 3 : x))
+                                                    : texels[0][x]);
+}
+
+/* Channels that become a texel of the surface's format. */
+static void formatted(void **state)
+{
+    (void)state;
+    uint8_t bytes[H][W][2] = { { { 0 } } };
+    uint16_t words[H][W][2] = { { { 0 } } };
+    uint32_t places[4][4] = { { 1, 2, 77, 300 }, { 0, 0, 5, 6 }, { 99, 0, 9, 9 }, { 7, 5, 1, 2 } },
+             ignored[64];
+    CUarray a = make_array(W, H, 0, 2, CU_AD_FORMAT_UNSIGNED_INT8, 2);
+    fill(a, bytes, sizeof bytes[0], H, 1);
+    OK(run("format", surface(a), places, 4, ignored));
+    read_back(a, bytes, sizeof bytes[0], H);
+    assert_true(bytes[2][1][0] == 77 && bytes[2][1][1] == 255 && bytes[0][0][0] == 5 &&
+                bytes[0][0][1] == 6);
+    assert_true(bytes[5][7][0] == 1 && bytes[5][7][1] == 2 && bytes[0][7][0] == 0);
+    const float floats[2][4] = { { 0, 0, 1.0f / 3, -70000 }, { 0, 0, 0x1.8p-24f, 65519.9f } };
+    memcpy(places, floats, sizeof floats);
+    places[0][0] = 3, places[1][0] = 4;
+    CUarray h = make_array(W, H, 0, 2, CU_AD_FORMAT_HALF, 2);
+    OK(run("format", surface(h), places, 2, ignored));
+    read_back(h, words, sizeof words[0], H);
+    for (int i = 0; i < 4; i++) {
+        _Float16 want = (_Float16)floats[i / 2][2 + i % 2];
+        assert_memory_equal(&words[0][3 + i / 2][i % 2], &want, 2);
+    }
+}
+
 static void wrong_objects(void **state)
 {
     float places[1][4] = { { 0 } }, got[1][4];
@@ -344,8 +460,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, rig_end)
     const struct CMUnitTest tests[] = {
-        T(modes),  T(linear_memory),   T(formats),  T(boxes_and_layers),
-        T(levels), T(cube_and_gather), T(surfaces), T(wrong_objects),
+        T(modes),   T(linear_memory),   T(formats),   T(boxes_and_layers),
+        T(levels),  T(cube_and_gather), T(surfaces),  T(halves),
+        T(queries), T(reductions),      T(formatted), T(wrong_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
