@@ -53,6 +53,9 @@ static const struct {
     [HW_TMEM_TF32]   = { { NONE, NONE, HW_MMA_TF32, NONE, NONE, NONE, NONE, NONE }, { NONE, HW_MMA_F32, NONE, NONE }, 8, 32 },
     [HW_TMEM_F8F6F4] = { { HW_MMA_E4M3, HW_MMA_E5M2, NONE, HW_MMA_E2M3, HW_MMA_E3M2, HW_MMA_E2M1, NONE, NONE },
                          { HW_MMA_F16, HW_MMA_F32, NONE, NONE }, 32, 8 },
+    [HW_TMEM_MXF8F6F4] = { { HW_MMA_E4M3, HW_MMA_E5M2, NONE, HW_MMA_E2M3, HW_MMA_E3M2, HW_MMA_E2M1, NONE, NONE }, { NONE, NONE, NONE, NONE }, 32, 8 },
+    [HW_TMEM_MXF4]   = { { NONE, HW_MMA_E2M1_PAIRS, NONE, NONE, NONE, NONE, NONE, NONE }, { NONE, NONE, NONE, NONE }, 64, 4 },
+    [HW_TMEM_MXF4NVF4] = { { NONE, HW_MMA_E2M1_PAIRS, NONE, NONE, NONE, NONE, NONE, NONE }, { NONE, NONE, NONE, NONE }, 64, 4 },
     [HW_TMEM_I8]     = { { HW_MMA_U8, HW_MMA_S8, NONE, NONE, NONE, NONE, NONE, NONE }, { NONE, NONE, HW_MMA_S32, NONE }, 32, 8 },
 };
 /* clang-format on */
@@ -75,6 +78,8 @@ static bool m_fits(const hw_tmem_mma *x, uint32_t m)
 {
     if (x->flags & HW_TMEM_WS)
         return m == 32 || m == 64 || m == 128;
+    if (x->flags & HW_TMEM_SCALED && x->group == 1)
+        return m == 128;
     return m == 64u * x->group || m == 128u * x->group;
 }
 
@@ -115,19 +120,21 @@ static void check_types(hw_frame *f, const shape *s, const hw_tmem_product *p)
 }
 
 /* Rows (columns of B) one beside the other: only of whole bytes, and of 32 bits only where pairs of pieces change places. */
-static void check_major(hw_frame *f, const hw_tmem_mma *x, uint8_t type, bool mn, uint64_t d)
+static void check_major(hw_frame *f, uint8_t type, bool mn, uint64_t d)
 {
     bool pairs = swizzle_of(d) == HW_TMEM_PAIRS;
     if (mn && (type >= HW_MMA_E3M2 || pairs != (type == HW_MMA_TF32)))
         bad(f, "a transposed matrix of this type and swizzle does not exist");
-    (void)x;
 }
 
 static void read_types(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem_product *p)
 {
+    bool scaled = x->flags & HW_TMEM_SCALED;
+    if (scaled && s->bits >> 31)
+        bad(f, "96 elements of k are not supported");
     p->a = kinds[x->kind].type[field(s->bits, 7, 3)];
     p->b = kinds[x->kind].type[field(s->bits, 10, 3)];
-    p->d = kinds[x->kind].d[field(s->bits, 4, 2)];
+    p->d = scaled ? HW_MMA_F32 : kinds[x->kind].d[field(s->bits, 4, 2)];
     p->k = kinds[x->kind].k;
     p->saturates = field(s->bits, 3, 1);
     p->negates = field(s->bits, 13, 1) != field(s->bits, 14, 1);
@@ -136,6 +143,60 @@ static void read_types(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tme
     check_types(f, s, p);
     if (p->mn_b && kinds[x->kind].bits == 8 && s->n % (16u * x->group))
         bad(f, "a transposed matrix B of bytes has no %u columns", s->n);
+}
+
+/* ---- scales (9.7.16.10.7) ---- */
+
+enum { SUBWORD_SHIFT = 30 };
+
+/* The two bits of an address above its lane are a place in the word that the instruction descriptor has too. */
+static uint16_t scale_column(hw_frame *f, hw_block *b, uint32_t address, uint32_t rows)
+{
+    uint32_t columns = (rows + HW_TMEM_UNIT - 1) / HW_TMEM_UNIT;
+    hw_tmem_area at = hw_tmem_at(address & ((UINT32_C(1) << SUBWORD_SHIFT) - 1));
+    if (at.lane)
+        bad(f, "scales do not begin in lane %u", at.lane);
+    hw_tmem_need(f, b, "tcgen05.mma, scales", at.column, columns);
+    return (uint16_t)at.column;
+}
+
+static void read_scales(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem_product *p,
+                        const uint32_t at[2])
+{
+    bool ue8m0 = field(s->bits, 23, 1);
+    uint32_t count = p->k / x->block, a = field(s->bits, 29, 2), b = field(s->bits, 4, 2);
+    if (!ue8m0 && (x->kind != HW_TMEM_MXF4NVF4 || x->block != 16))
+        bad(f, "scales of E4M3 are for .kind::mxf4nvf4 with blocks of 16");
+    if (a % count || b % count)
+        bad(f, "%u scales do not begin at byte %u of a cell", count, a % count ? a : b);
+    p->scale.type = ue8m0 ? HW_TMEM_UE8M0 : HW_TMEM_UE4M3;
+    p->scale.each = x->block;
+    p->scale.byte_a = (uint8_t)a;
+    p->scale.byte_b = (uint8_t)b;
+    p->scale.column_a = scale_column(f, f->owner, at[0], p->rows);
+    p->scale.column_b = scale_column(f, f->owner, at[1], (uint32_t)p->n / p->parts);
+}
+
+/* ---- columns of B that are zeros (9.7.16.4.3) ---- */
+
+static void read_zero_columns(hw_frame *f, uint64_t d, hw_tmem_product *p)
+{
+    uint32_t span[2] = { (uint32_t)(d >> 48 & 255) + 1, (uint32_t)(d >> 40 & 255) + 1 };
+    uint32_t each = (uint32_t)p->n / p->parts;
+    p->shift = d >> 56 & 63;
+    if (p->shift > (p->rows == 32 ? 16 : 32))
+        bad(f, "a shift of %u columns", p->shift);
+    for (uint32_t part = 0; part < p->parts && d >> 39 & 1; part++) {
+        uint32_t skip = d >> 8 * part & 255;
+        bool zero = d >> (32 + part) & 1;
+        for (uint32_t n = 0, left = span[zero]; n < each + skip; n++, left--) {
+            if (left == 0)
+                left = span[zero = !zero];
+            uint32_t column = part * each + n - skip;
+            if (n >= skip && zero)
+                p->zero[column / 32] |= UINT32_C(1) << column % 32;
+        }
+    }
 }
 
 /* ---- where A and D lie (9.7.16.10.5) ---- */
@@ -194,16 +255,31 @@ static void take_blocks(hw_frame *f, const hw_tmem_mma *x, hw_tmem_product *p)
         take_block(f, x, p, own ^ 1, hw_tmem_peer(f, "tcgen05.mma"));
 }
 
-static void take_matrices(hw_frame *f, const hw_tmem_mma *x, hw_tmem_product *p)
+static void take_matrices(hw_frame *f, const hw_tmem_product *p)
 {
     if (p->a_in_cells && p->mn_a)
         bad(f, "a matrix A in tensor memory cannot be transposed");
     if (!p->a_in_cells) {
         hw_tmem_check_descriptor(f, "tcgen05.mma, matrix A", p->a_at);
-        check_major(f, x, p->a, p->mn_a, p->a_at);
+        check_major(f, p->a, p->mn_a, p->a_at);
     }
     hw_tmem_check_descriptor(f, "tcgen05.mma, matrix B", p->b_at);
-    check_major(f, x, p->b, p->mn_b, p->b_at);
+    check_major(f, p->b, p->mn_b, p->b_at);
+}
+
+/* What follows the five sources that all have, in the order of hw_wir_tensor.h. */
+static void take_more(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem_product *p,
+                      const hw_lane_arrays *io, unsigned lane)
+{
+    unsigned next = 5;
+    if (x->flags & HW_TMEM_SCALED) {
+        read_scales(f, x, s, p, (uint32_t[]){ u32_of(io, next, lane), u32_of(io, next + 1, lane) });
+        next += 2;
+    }
+    if (x->flags & HW_TMEM_ZERO_MASK)
+        read_zero_columns(f, u64_of(io, next++, lane), p);
+    for (unsigned w = 0; x->flags & HW_TMEM_DISABLE && w < 4u * x->group; w++)
+        p->block[w / 4].keep[w % 4] = u32_of(io, next + w, lane);
 }
 
 static void multiply(hw_frame *f, const hw_tmem_mma *x, const hw_lane_arrays *io, unsigned lane)
@@ -216,14 +292,15 @@ static void multiply(hw_frame *f, const hw_tmem_mma *x, const hw_lane_arrays *io
                           .d_at = u32_of(io, 0, lane),
                           .a_at = u64_of(io, 1, lane),
                           .b_at = u64_of(io, 2, lane) };
+    if (x->flags &
+        HW_TMEM_SCALED) /* bits 29 to 31 and, in part, 24 to 26 mean other things there */
+        s.m &= 128u | 256u;
     check_shape(f, x, &s);
     read_types(f, x, &s, &p);
     read_layout(x, &s, &p);
-    take_matrices(f, x, &p);
+    take_matrices(f, &p);
     take_blocks(f, x, &p);
-    if (x->flags & HW_TMEM_DISABLE)
-        for (unsigned w = 0; w < 4u * x->group; w++)
-            p.block[w / 4].keep[w % 4] = u32_of(io, io->nsrc - 4u * x->group + w, lane);
+    take_more(f, x, &s, &p, io, lane);
     hw_jit_tmem_multiply(&p);
 }
 
@@ -231,8 +308,8 @@ void hw_h_tmem_mma(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64
 {
     hw_tmem_mma x;
     memcpy(&x, &aux, sizeof x);
-    if (x.flags & (HW_TMEM_SCALED | HW_TMEM_SPARSE | HW_TMEM_ZERO_MASK))
-        bad(f, "scales, sparse matrices and masks of columns are not supported");
+    if (x.flags & HW_TMEM_SPARSE)
+        bad(f, "sparse matrices are not supported");
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(left);
         f->fault_lanes = 1u << l;

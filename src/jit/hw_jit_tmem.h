@@ -19,9 +19,13 @@ typedef struct hw_tmem_block { /* of the one or two that take part */
 /* Bits of a descriptor of shared memory: the swizzle from SWIZZLE on, of which PAIRS exchanges pairs of pieces; ABSOLUTE. */
 enum { HW_TMEM_SWIZZLE = 61, HW_TMEM_PAIRS = 1, HW_TMEM_ABSOLUTE = 52 };
 
+typedef enum hw_tmem_scales { HW_TMEM_NO_SCALES, HW_TMEM_UE8M0, HW_TMEM_UE4M3 } hw_tmem_scales;
+
 /* D = A * B (+ D). Each block has `rows` of A and D; of B's n columns a pair has half each. D's columns are cut into `parts`, which lie
  * beside each other in lanes 128 / parts apart; where `spread`, sixteen lanes are left out after every sixteen. A in cells stands in the
- * lanes of D that it is for. Floats of 6 and 4 bits have a byte each there; in shared memory sixteen stand in the first of 16 bytes. */
+ * lanes of D that it is for. Floats of 6 and 4 bits have a byte each there; in shared memory sixteen stand in the first of 16 bytes.
+ * Each `each` elements of k have a scale, side by side in the bytes of a cell from `byte` on, for a row of A or column of B the cell of lane and
+ * column row % 32 and row / 32, in each quarter of the lanes that need them. Column n of B is the one of number n + shift, or zeros. */
 typedef struct hw_tmem_product {
     uint8_t a, b, d; /* hw_mma_type */
     uint8_t nblocks, parts;
@@ -30,6 +34,11 @@ typedef struct hw_tmem_product {
     uint8_t scale_d;
     uint64_t a_at, b_at; /* descriptors; a_in_cells: tensor address */
     uint32_t d_at;
+    struct {
+        uint8_t type /* hw_tmem_scales */, each, byte_a, byte_b;
+        uint16_t column_a, column_b;
+    } scale;
+    uint32_t shift, zero[8]; /* bits of columns */
     hw_tmem_block block[2];
 } hw_tmem_product;
 

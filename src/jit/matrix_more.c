@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helper MMA_MORE: matrix products of a warp that are rare: the four small ones of mma.m8n8k4 (PTX ISA 9.7.14.5.1), those of a
  * sparse A (9.7.14.6) and those whose factors have scales (9.7.14.3). Element by element; sums are as helper MMA's. */
-#include "matrix.h"
+#include "number.h"
 
 enum { K_MOST = 128, ROWS_MOST = 16, QUAD_ROWS = 8, QUAD_K = 4, QUADS = 4 };
 
 /* ---- elements ---- */
-
-/* Floats of a sign, an exponent and a fraction. What the largest exponent means: nothing of its own; infinities and NaNs; a NaN
- * where the fraction is ones too. */
-typedef enum top { NUMBER, IEEE, LAST_IS_NAN } top;
-typedef struct format {
-    uint8_t exponent, fraction, bias, top;
-} format;
-static const format formats[] = {
-    [HW_MMA_F16] = { 5, 10, 15, IEEE },       [HW_MMA_BF16] = { 8, 7, 127, IEEE },
-    [HW_MMA_TF32] = { 8, 23, 127, IEEE },     [HW_MMA_F32] = { 8, 23, 127, IEEE },
-    [HW_MMA_E4M3] = { 4, 3, 7, LAST_IS_NAN }, [HW_MMA_E5M2] = { 5, 2, 15, IEEE },
-    [HW_MMA_E3M2] = { 3, 2, 3, NUMBER },      [HW_MMA_E2M3] = { 2, 3, 1, NUMBER },
-    [HW_MMA_E2M1] = { 2, 1, 1, NUMBER },      [HW_MMA_E2M1_PAIRS] = { 2, 1, 1, NUMBER },
-};
 
 static unsigned bits_of(uint8_t type)
 {
@@ -27,28 +13,6 @@ static unsigned bits_of(uint8_t type)
         [HW_MMA_E3M2] = 8, [HW_MMA_E2M3] = 8, [HW_MMA_E2M1] = 8, [HW_MMA_E2M1_PAIRS] = 4
     };
     return type < HW_MMA_E3M2 ? types[type].bits : bits[type];
-}
-
-static double power(int n)
-{
-    uint64_t bits = (uint64_t)(1023 + n) << 52;
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
-static double number(uint8_t type, uint32_t x)
-{
-    const format *f = &formats[type];
-    uint32_t ones = (1u << f->fraction) - 1, last = (1u << f->exponent) - 1;
-    uint32_t m = x & ones, e = x >> f->fraction & last;
-    double v = e ? (double)(m + ones + 1) : (double)m;
-    v *= power((int)(e ? e : 1) - f->bias - f->fraction);
-    if (f->top == IEEE && e == last)
-        v = m ? __builtin_nan("") : __builtin_inf();
-    if (f->top == LAST_IS_NAN && e == last && m == ones)
-        v = __builtin_nan("");
-    return x >> (f->fraction + f->exponent) & 1 ? -v : v;
 }
 
 /* Ints and floats alike: 32 bits fit in a double, and sums of products of at most 8 bits. */
@@ -71,13 +35,6 @@ static double decoded(uint8_t type, uint32_t x)
     default:
         return number(type, x);
     }
-}
-
-static double scale_of(bool ue4m3, uint8_t x)
-{
-    if (ue4m3)
-        return number(HW_MMA_E4M3, x & 0x7f);
-    return x == 0xff ? __builtin_nan("") : power(x - 127);
 }
 
 /* ---- fragments ---- */

@@ -5,6 +5,7 @@
  * summed in double, where their sums are exact.
  */
 #include "hw_jit_tmem.h"
+#include "number.h"
 #include "shared_matrix.h"
 
 #include <math.h>
@@ -72,8 +73,13 @@ INLINED void decode_integers(uint8_t type, const uint8_t *from, double *to)
 /* One piece; in_cells: narrow floats have a byte each. */
 INLINED void decode_piece(uint8_t type, bool in_cells, const uint8_t *piece, double *to)
 {
-    uint8_t bytes[PIECE];
-    if (type >= HW_MMA_E3M2) {
+    uint8_t bytes[2 * PIECE];
+    if (type == HW_MMA_E2M1_PAIRS) {
+        for (unsigned i = 0; i < 2 * PIECE; i++)
+            bytes[i] = (uint8_t)((piece[i / 2] >> i % 2 * 4 & 15) << 2);
+        for (unsigned i = 0; i < 2; i++)
+            decode_narrow(HW_MMA_E2M1, bytes + i * PIECE, to + i * PIECE);
+    } else if (type >= HW_MMA_E3M2) {
         if (!in_cells)
             unpack_narrow(type, piece, bytes);
         decode_narrow(type, in_cells ? piece : bytes, to);
@@ -158,27 +164,72 @@ INLINED void take_a_cells(const hw_tmem_product *p, const hw_tmem_block *b, unsi
 
 /* ---- B: [column][k], CHUNK columns from n0 on ---- */
 
+INLINED bool is_zero(const hw_tmem_product *p, unsigned n)
+{
+    return p->zero[n / 32] >> n % 32 & 1;
+}
+
+/* Columns from n on that stand together, at most `count`: how many. */
+INLINED unsigned take_columns(const hw_tmem_product *p, unsigned n, unsigned count, double *to)
+{
+    unsigned each = (unsigned)p->n / p->nblocks, per = elements_of(p->b);
+    unsigned owner = n / each, first = n % each + p->shift;
+    shared_matrix m = matrix_of(p->block[owner].shared, p->b_at);
+    double v[ELEMENTS];
+    if (!p->mn_b) {
+        for (unsigned k = 0; k < p->k; k += per)
+            decode_piece(p->b, false, piece_of_row(&m, first, k / per), to + k);
+        return 1;
+    }
+    unsigned run = per - first % per < count ? per - first % per : count;
+    for (unsigned k = 0; k < p->k; k++) {
+        decode_piece(p->b, false, piece_of_k(&m, first / per, k), v);
+        for (unsigned i = 0; i < run; i++)
+            to[i * K_MOST + k] = v[first % per + i];
+    }
+    return run;
+}
+
 INLINED void take_b(const hw_tmem_product *p, unsigned n0, unsigned count, double *b)
 {
-    unsigned each = (unsigned)p->n / p->nblocks, n = elements_of(p->b);
-    double v[ELEMENTS];
-    for (unsigned done = 0; done < count;) {
-        unsigned owner = (n0 + done) / each, first = (n0 + done) % each;
-        shared_matrix m = matrix_of(p->block[owner].shared, p->b_at);
-        double *to = b + done * K_MOST;
-        if (!p->mn_b) {
-            for (unsigned k = 0; k < p->k; k += n)
-                decode_piece(p->b, false, piece_of_row(&m, first, k / n), to + k);
-            done++;
-            continue;
+    for (unsigned done = 0; done < count;)
+        done += take_columns(p, n0 + done, count - done, b + done * K_MOST);
+    for (unsigned i = 0; i < count; i++)
+        if (is_zero(p, n0 + i))
+            memset(b + i * K_MOST, 0, p->k * sizeof *b);
+}
+
+/* ---- scales ---- */
+
+static double scale_at(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+                       unsigned column, unsigned byte)
+{
+    uint32_t cell = b->cells[column][lane];
+    return scale_of(p->scale.type == HW_TMEM_UE4M3, (uint8_t)(cell >> byte * 8));
+}
+
+static void scale_a(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane, double *a)
+{
+    for (unsigned row = 0; row < p->rows; row++)
+        for (unsigned chunk = 0; chunk < p->k / p->scale.each; chunk++) {
+            double s = scale_at(p, b, (lane + row) / 32 * 32 + row % 32,
+                                p->scale.column_a + row / 32, p->scale.byte_a + chunk);
+            for (unsigned i = 0; i < p->scale.each; i++)
+                a[(chunk * p->scale.each + i) * LANES + row] *= s;
         }
-        for (unsigned k = 0; k < p->k; k++) {
-            decode_piece(p->b, false, piece_of_k(&m, first / n, k), v);
-            for (unsigned i = 0; i < n; i++)
-                to[i * K_MOST + k] = v[i];
+}
+
+/* Columns from n0 of this part on. */
+static void scale_b(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane, unsigned n0,
+                    unsigned count, double *x)
+{
+    for (unsigned n = n0; n < n0 + count; n++, x += K_MOST)
+        for (unsigned chunk = 0; chunk < p->k / p->scale.each; chunk++) {
+            double s =
+                scale_at(p, b, lane + n % 32, p->scale.column_b + n / 32, p->scale.byte_b + chunk);
+            for (unsigned i = 0; i < p->scale.each; i++)
+                x[chunk * p->scale.each + i] *= s;
         }
-        done += n;
-    }
 }
 
 /* ---- sums ---- */
@@ -282,17 +333,21 @@ INLINED void multiply_part(const hw_tmem_product *p, const hw_tmem_block *b, uns
                            factors *x)
 {
     unsigned each = (unsigned)p->n / p->parts, lane = (p->d_at >> 16) + part * (LANES / p->parts);
-    if (part == 0 || p->a_in_cells) {
+    if (part == 0 || p->a_in_cells || p->scale.type) {
         if (p->a_in_cells)
             take_a_cells(p, b, lane, x->a);
         else
             take_a_shared(p, b, x->a);
         if (p->negates)
             negate(p, x->a);
+        if (p->scale.type)
+            scale_a(p, b, lane, x->a);
     }
     for (unsigned n = 0; n < each; n += CHUNK) {
         unsigned count = each - n < CHUNK ? each - n : CHUNK;
         take_b(p, part * each + n, count, x->b);
+        if (p->scale.type)
+            scale_b(p, b, lane, n, count, x->b);
         multiply_chunk(p, b, lane, part * each + n, count, x);
     }
 }

@@ -2,12 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transaction barriers, bulk copies and clusters as PTX, with no compiler: what kernels give, and what is said of those that are wrong.
 Argument: halfwarp."""
-import os
-import subprocess
-import sys
-import tempfile
+from kernel import finish, gives as gives_of, says as says_of
 
-HALFWARP = sys.argv[1]
 HEAD = """.version 8.6
 .target sm_90
 .address_size 64
@@ -22,36 +18,14 @@ HEAD = """.version 8.6
     mul.wide.u32 %%d2, %%r4, 4; add.u64 %%d2, %%d2, %%d1;
     setp.eq.u32 %%p1, %%r1, 0; mov.u32 %%r9, tile;
 """
-passed = failed = 0
 
 
-def run(body, *, device="h100", grid=1, block=32, words=64, cluster="", workers=None):
-    with tempfile.TemporaryDirectory() as folder:
-        with open(f"{folder}/k.ptx", "w") as f:
-            f.write(HEAD % cluster + body + "\n ret;\n}\n")
-        env = os.environ | {"HALFWARP_DEVICE": device, "HALFWARP_TIMEOUT": "10", "HALFWARP_CACHE": "off"}
-        if workers:
-            env["HALFWARP_WORKERS"] = workers
-        return subprocess.run([HALFWARP, "run", f"{folder}/k.ptx", "--entry", "k", "--grid", str(grid), "--block", str(block),
-                               "--print", str(words), f"u32[{words}]=0"], capture_output=True, text=True, timeout=60, env=env)
+def gives(name, body, values, *, cluster="", **more):
+    gives_of(name, HEAD % cluster + body, values, **more)
 
 
-def check(name, good, r):
-    global passed, failed
-    passed += good
-    failed += not good
-    if not good:
-        print(f"FAIL {name}: exit {r.returncode}\n{r.stdout}{r.stderr}")
-
-
-def gives(name, body, values, **more):
-    r = run(body, words=len(values), **more)
-    check(name, r.returncode == 0 and r.stdout == f"0: u32[{len(values)}] = {' '.join(map(str, values))}\n", r)
-
-
-def says(name, body, *words, **more):
-    r = run(body, **more)
-    check(name, r.returncode not in (0, 124) and all(w in r.stderr for w in words), r)
+def says(name, body, *words, cluster="", **more):
+    says_of(name, HEAD % cluster + body, *words, **more)
 
 
 INIT = "@%p1 mbarrier.init.shared::cta.b64 [bar], {0}; bar.sync 0;\n"
@@ -210,5 +184,4 @@ copies()
 clusters()
 forms()
 launch_control()
-print(f"{passed} passed, {failed} failed")
-sys.exit(failed != 0)
+finish()

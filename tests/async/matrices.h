@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements and matrices of the tests of products, on the host. Types: h half, b bfloat16, t tf32, f float, 4 e4m3, 5 e5m2, x e2m3, y e3m2, z e2m1, s s8,
-// u u8, 1 bit, i s32.
+// Elements and matrices of the tests of products, on the host. Types: h half, b bfloat16, t tf32, f float, 4 e4m3, 5 e5m2, x e2m3, y e3m2, z e2m1, p e2m1 without
+// gaps, s s8, u u8, 1 bit, i s32.
 #pragma once
 #include <cstring>
 #include <cuda_bf16.h>
@@ -31,6 +31,7 @@ static unsigned bits_of(char type)
     case 'y':
         return 6;
     case 'z':
+    case 'p':
         return 4;
     default:
         return 8;
@@ -59,6 +60,7 @@ static uint32_t encoded(char type, double v)
     case 'y':
         return __nv_cvt_float_to_fp6(f, __NV_E3M2, cudaRoundNearest);
     case 'z':
+    case 'p':
         return __nv_cvt_float_to_fp4(f, __NV_E2M1, cudaRoundNearest);
     default:
         return (uint32_t)(int32_t)v;
@@ -93,6 +95,7 @@ static double number(char type)
     case 'x':
     case 'y':
     case 'z':
+    case 'p':
         return (random_below(9) - 4.0) / 2;
     default:
         return random_below(9) - 4.0;
