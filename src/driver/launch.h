@@ -12,9 +12,10 @@ typedef struct hw_cu_launch {
     uint32_t cluster[3],
         said_cluster[3]; /* what it is, what the launch says itself; 0, 0, 0: none */
     bool cooperative;
-    uint32_t stream; /* number of the one it was submitted to */
-    bool profiled;
-    uint64_t profile_id;           /* if it is: its number */
+    uint32_t stream;               /* number of the one it was submitted to */
+    bool profiled, matched;        /* matched: it would be but for its number */
+    uint32_t root;                 /* its number among all launches of the host */
+    uint64_t profile_id;           /* if it is profiled: its id */
     _Alignas(16) uint8_t params[]; /* param_bytes */
 } hw_cu_launch;
 

@@ -535,12 +535,13 @@ static void move_bytes(const work *w)
 hw_status hw_cu_launch_now(const hw_cu_launch *l, hw_fault *fault)
 {
     work_list todo = { NULL, 0, 0 };
+    hw_cu_profile_root profiled = { 0, 0 };
     hw_status s = grid(l, 0, &todo, fault);
     while (s == HW_OK && todo.n) {
         work w = todo.at[--todo.n];
         if (w.launch) {
             w.launch->stream = l->stream;
-            hw_cu_profile_submit(w.launch);
+            hw_cu_profile_nested(l, &profiled, w.launch);
             s = grid(w.launch, w.depth, &todo, fault);
         } else {
             move_bytes(&w);

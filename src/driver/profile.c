@@ -22,9 +22,9 @@ static struct {
     uint32_t n_devices;
     regex_t kernels;
     bool some_kernels;
-    uint64_t skip, most; /* launches; most 0: any number */
-    _Atomic uint64_t matched;
-    pthread_mutex_t lock; /* of the writing */
+    uint64_t skip, most;             /* launches; most 0: any number */
+    _Atomic uint64_t matched, asked; /* launches of the host: that match, all */
+    pthread_mutex_t lock;            /* of the writing */
     uint64_t began_ns, written_ns, writes;
     pid_t process;
 } profile = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -131,14 +131,38 @@ static bool wanted(const char *name)
     return found;
 }
 
+static bool listens(void)
+{
+    return profile.model && getpid() == profile.process;
+}
+
+static bool is_chosen(uint64_t n)
+{
+    return n >= profile.skip && (!profile.most || n - profile.skip < profile.most);
+}
+
 void hw_cu_profile_submit(hw_cu_launch *l)
 {
-    l->profiled = false;
-    if (!profile.model || getpid() != profile.process || !wanted(l->f->source.name))
+    l->profiled = l->matched = false;
+    if (!listens())
+        return;
+    l->root = (uint32_t)atomic_fetch_add(&profile.asked, 1);
+    l->matched = wanted(l->f->source.name);
+    if (!l->matched)
         return;
     uint64_t n = atomic_fetch_add(&profile.matched, 1);
-    l->profiled = n >= profile.skip && (!profile.most || n - profile.skip < profile.most);
+    l->profiled = is_chosen(n);
     l->profile_id = n - profile.skip;
+}
+
+void hw_cu_profile_nested(const hw_cu_launch *root, hw_cu_profile_root *r, hw_cu_launch *l)
+{
+    l->profiled = false;
+    if (!listens() || !wanted(l->f->source.name))
+        return;
+    l->profiled = root->matched ? root->profiled : is_chosen(r->matched++);
+    if (l->profiled)
+        l->profile_id = HW_MODEL_NESTED | (uint64_t)root->root << HW_MODEL_ROOT | r->profiled++;
 }
 
 const hw_listener *hw_cu_profile_listener(const hw_cu_launch *l)

@@ -89,8 +89,13 @@ typedef enum hw_model_source {
 } hw_model_source;
 extern const char *const hw_model_source_names[]; /* in the profile file */
 
+/* In the id of a launch by a kernel: this bit, the number of the host's launch it comes from shifted by
+ * HW_MODEL_ROOT, and its own number there. */
+#define HW_MODEL_NESTED (UINT64_C(1) << 63)
+enum { HW_MODEL_ROOT = 32 };
+
 typedef struct hw_model_launch {
-    uint64_t id;        /* its number, in the order in which the program asked for launches */
+    uint64_t id; /* its number, in the order in which the program asked for launches; or nested */
     const char *kernel; /* as in the PTX (mangled) */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes, static_shared_bytes;

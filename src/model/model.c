@@ -207,18 +207,8 @@ static entry *add(hw_model *m, const hw_model_launch *i, const hw_count_table *t
 
 static void extend(hw_model *m, group *g, uint64_t id)
 {
-    uint64_t *last = g->ranges.len ? &g->ranges.ptr[g->ranges.len - 3] : NULL;
     g->launches++;
-    if (last && last[1] == 1 && id > last[0])
-        last[2] = id - last[0];
-    if (last && id == last[0] + last[1] * last[2]) {
-        last[1]++;
-        return;
-    }
-    hw_vec_push(m->arena, &g->ranges, id);
-    hw_vec_push(m->arena, &g->ranges, 1);
-    hw_vec_push(m->arena, &g->ranges, 1);
-    m->ranges++;
+    m->ranges += hw_model_ids_extend(m->arena, &g->ranges, id);
 }
 
 static void add_group(hw_model *m, entry *e, const sums *s, const hw_model_launch *l)
@@ -229,8 +219,9 @@ static void add_group(hw_model *m, entry *e, const sums *s, const hw_model_launc
     }
     for (size_t i = e->groups.len; i > 0; i--) {
         group *g = e->groups.ptr[i - 1];
+        bool nested = (g->ranges.ptr[0] & HW_MODEL_NESTED) != 0;
         if (g->context != l->context || g->stream != l->stream ||
-            !hw_model_sums_equal(m, &g->sums, s))
+            nested != ((l->id & HW_MODEL_NESTED) != 0) || !hw_model_sums_equal(m, &g->sums, s))
             continue;
         extend(m, g, l->id);
         return;

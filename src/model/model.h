@@ -52,10 +52,13 @@ typedef struct place_count { /* of one instruction of the table */
     uint64_t warps, lanes, on, divergent;
 } place_count;
 
+/* Ids, or ranges of them: first, count, step, first ... */
+typedef HW_VEC(uint64_t) id_list;
+
 typedef struct group {
     uint64_t launches;
     uint32_t context, stream;
-    HW_VEC(uint64_t) ranges; /* first id, count, step, ... */
+    id_list ranges; /* of ids from the host, or of nested ones, never both */
     sums sums;
 } group;
 
@@ -138,6 +141,16 @@ bool hw_model_sums_equal(const hw_model *m, const sums *a, const sums *b);
 void hw_model_count(launch *l, const hw_counters *c);
 /* HW_TRAFFIC_* of an access of this kind in this space; -1: none is counted. */
 int hw_model_traffic(hw_site_space space, unsigned kind);
+
+/* ---- ids.c ---- */
+typedef struct numbering {
+    uint64_t hosts; /* numbers given by the host */
+    id_list nested; /* ids of launches by kernels, ascending */
+} numbering;
+numbering hw_model_numbering(hw_arena *a, const hw_model *m);
+uint64_t hw_model_number(const numbering *n, uint64_t id);             /* in the file */
+id_list hw_model_ids(hw_arena *a, const numbering *n, const group *g); /* ranges for the file */
+bool hw_model_ids_extend(hw_arena *a, id_list *ranges, uint64_t id);   /* true: by a new range */
 
 /* ---- listen.c ---- */
 void hw_model_listen(hw_model *m); /* fills m->listener */

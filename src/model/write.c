@@ -64,14 +64,37 @@ static void put_sums(const hw_model *m, json_t *o, const sums *s)
     json_object_set_new(o, "devices", devices);
 }
 
-static json_t *groups(const hw_model *m, const entry *e)
+typedef struct numbered {
+    const group *g;
+    id_list ids;
+} numbered;
+
+static int by_first(const void *a, const void *b)
+{
+    uint64_t x = ((const numbered *)a)->ids.ptr[0], y = ((const numbered *)b)->ids.ptr[0];
+    return x < y ? -1 : x > y;
+}
+
+/* In the order of their first launches, whichever ended first. */
+static numbered *in_turn(hw_arena *a, const numbering *n, const entry *e)
+{
+    numbered *all = HW_NEW_N(a, numbered, e->groups.len + 1);
+    for (size_t i = 0; i < e->groups.len; i++)
+        all[i] = (numbered){ e->groups.ptr[i], hw_model_ids(a, n, e->groups.ptr[i]) };
+    qsort(all, e->groups.len, sizeof *all, by_first);
+    return all;
+}
+
+static json_t *groups(const hw_model *m, const numbering *n, const entry *e)
 {
     json_t *all = json_array();
+    hw_arena *a = hw_arena_new();
+    const numbered *turn = in_turn(a, n, e);
     for (size_t i = 0; i < e->groups.len; i++) {
-        const group *g = e->groups.ptr[i];
+        const group *g = turn[i].g;
         json_t *o = json_object(), *ranges = json_array();
-        for (size_t k = 0; k < g->ranges.len; k++)
-            json_array_append_new(ranges, json_integer((json_int_t)g->ranges.ptr[k]));
+        for (size_t k = 0; k < turn[i].ids.len; k++)
+            json_array_append_new(ranges, json_integer((json_int_t)turn[i].ids.ptr[k]));
         put(o, "launches", g->launches);
         put(o, "context", g->context);
         put(o, "stream", g->stream);
@@ -80,6 +103,7 @@ static json_t *groups(const hw_model *m, const entry *e)
             put_sums(m, o, &g->sums);
         json_array_append_new(all, o);
     }
+    hw_arena_free(a);
     return all;
 }
 
@@ -214,7 +238,7 @@ static json_t *registers_of(const hw_model *m, const entry *e)
     return all;
 }
 
-static json_t *kernel(const hw_model *m, const entry *e)
+static json_t *kernel(const hw_model *m, const numbering *n, const entry *e)
 {
     json_t *o = json_object();
     const hw_model_launch *i = &e->info;
@@ -223,7 +247,7 @@ static json_t *kernel(const hw_model *m, const entry *e)
     json_object_set_new(o, "block", triple(i->block));
     if (e->mixed)
         json_object_set_new(o, "mixed", json_true());
-    json_object_set_new(o, "first_id", json_integer((json_int_t)e->first_id));
+    json_object_set_new(o, "first_id", json_integer((json_int_t)hw_model_number(n, e->first_id)));
     put(o, "launches", e->launches);
     put(o, "launches_ungrouped", e->ungrouped);
     put(o, "failed", e->failed);
@@ -233,7 +257,7 @@ static json_t *kernel(const hw_model *m, const entry *e)
     put(o, "shared_dynamic", i->dynamic_shared_bytes);
     put(o, "local", i->local_bytes);
     put_sums(m, o, &e->sums);
-    json_object_set_new(o, "groups", groups(m, e));
+    json_object_set_new(o, "groups", groups(m, n, e));
     json_object_set_new(o, "places", places(e));
     json_object_set_new(o, "sites", sites(m, e));
     return o;
@@ -268,10 +292,13 @@ static json_t *whole(const hw_model *m, bool complete)
     json_object_set_new(o, "run", run);
     json_object_set_new(o, "devices", devices(m));
     size_t n;
+    hw_arena *a = hw_arena_new();
+    const numbering numbers = hw_model_numbering(a, m);
     const entry **all = in_order(m, &n);
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(kernels, kernel(m, all[i]));
+        json_array_append_new(kernels, kernel(m, &numbers, all[i]));
     free(all);
+    hw_arena_free(a);
     json_object_set_new(o, "kernels", kernels);
     return o;
 }
