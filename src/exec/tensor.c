@@ -9,8 +9,14 @@ typedef struct copy {
     hw_tensor_map map;
     uint64_t aux, shared, barrier;
     uint32_t mask, ncoords;
-    int32_t c[5]; /* as given */
+    int32_t c[5];      /* as given */
+    int32_t offset[3]; /* im2col: of the elements from the filter's base */
 } copy;
+
+static hw_tensor_mode mode_of(const copy *t)
+{
+    return (hw_tensor_mode)(t->aux >> HW_TENSOR_MODE & 15);
+}
 
 /* ---- one element ---- */
 
@@ -162,9 +168,35 @@ static void move_rows(const copy *t, uint64_t box)
     }
 }
 
+/* Pixels, the filter's base going along the width, the height, the depth between the corners, then to the next image. */
+static void move_pixels(const copy *t, uint64_t box)
+{
+    const hw_tensor_map *m = &t->map;
+    uint64_t row = (uint64_t)m->box[0] * hw_tensor_element_bytes(m->type);
+    unsigned image = m->rank - 1u;
+    int64_t base[HW_TENSOR_DIMS];
+    for (unsigned d = 0; d < m->rank; d++)
+        base[d] = t->c[d];
+    for (unsigned p = 0; p < m->pixels; p++) {
+        int64_t c[HW_TENSOR_DIMS];
+        for (unsigned d = 0; d < m->rank; d++)
+            c[d] = base[d] + (d > 0 && d < image ? t->offset[d - 1] : 0);
+        move_row(t, box, p * row, c, row_inside(m, c));
+        unsigned d = 1;
+        for (; d < image; d++) {
+            base[d] += m->step[d];
+            if (base[d] <= (int64_t)m->last[d] + m->upper[d - 1])
+                break;
+            base[d] = m->lower[d - 1];
+        }
+        if (d == image)
+            base[d]++;
+    }
+}
+
 static uint64_t bytes_of(const copy *t)
 {
-    bool gathers = (t->aux >> HW_TENSOR_MODE & 15) == HW_TENSOR_GATHER;
+    bool gathers = mode_of(t) == HW_TENSOR_GATHER;
     uint64_t row = (uint64_t)t->map.box[0] * hw_tensor_element_bytes(t->map.type);
     return gathers ? row * GATHERED : hw_tensor_box_bytes(&t->map);
 }
@@ -172,8 +204,10 @@ static uint64_t bytes_of(const copy *t)
 static void move_box(const copy *t, uint64_t box)
 {
     hw_need_memory(t->f, box, bytes_of(t), BOX_ALIGN);
-    if ((t->aux >> HW_TENSOR_MODE & 15) == HW_TENSOR_GATHER)
+    if (mode_of(t) == HW_TENSOR_GATHER)
         move_rows(t, box);
+    else if (t->map.im2col)
+        move_pixels(t, box);
     else
         move_tile(t, box);
 }
@@ -184,7 +218,7 @@ static void take_map(copy *t, uint64_t at)
 {
     hw_need_memory(t->f, at, sizeof t->map, MAP_ALIGN);
     memcpy(&t->map, (const void *)(uintptr_t)at, sizeof t->map);
-    bool gathers = (t->aux >> HW_TENSOR_MODE & 15) == HW_TENSOR_GATHER;
+    bool gathers = mode_of(t) == HW_TENSOR_GATHER;
     if (!hw_tensor_map_valid(&t->map))
         hw_raise(t->f, HW_F_ILLEGAL_INSTRUCTION, t->f->fault_loc, "0x%llx is no valid tensor map",
                  (unsigned long long)at);
@@ -192,6 +226,18 @@ static void take_map(copy *t, uint64_t at)
         hw_raise(t->f, HW_F_ILLEGAL_INSTRUCTION, t->f->fault_loc,
                  "a copy with %u coordinates of a tensor of %u dimensions", t->ncoords,
                  t->map.rank);
+}
+
+/* After the coordinates, in im2col mode, the offsets of all dimensions but channels and images. */
+static void take_offsets(copy *t, const hw_lane_arrays *io, uint32_t lane)
+{
+    bool im2col = mode_of(t) == HW_TENSOR_IM2COL;
+    if (im2col != t->map.im2col)
+        hw_raise(t->f, HW_F_ILLEGAL_INSTRUCTION, t->f->fault_loc,
+                 "a copy in %s mode with a tensor map of %s mode", im2col ? "im2col" : "tile",
+                 t->map.im2col ? "im2col" : "tile");
+    for (uint32_t d = 0; im2col && d < t->ncoords - 2; d++)
+        t->offset[d] = ((const int32_t *)io->src[FIRST_COORDINATE + t->ncoords + d])[lane];
 }
 
 static void carry_out(const copy *t)
@@ -226,6 +272,7 @@ void hw_h_tensor(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t
         for (uint32_t d = 0; d < t.ncoords; d++)
             t.c[d] = ((const int32_t *)io->src[FIRST_COORDINATE + d])[l];
         take_map(&t, ((const uint64_t *)io->src[1])[l]);
+        take_offsets(&t, io, l);
         carry_out(&t);
     }
     f->fault_lanes = 0;

@@ -3,6 +3,8 @@
  * mem: tensor maps, the 128 opaque bytes that tell a bulk copy how a tensor lies in memory.
  *
  *   box      what one copy moves: so many elements in each dimension, dense in shared memory, the first dimension innermost.
+ *   im2col   maps of images (channels, width, height, depth as far as there are, images): what one copy moves are `pixels` of box[0]
+ *            channels, the filter's base taken along the image within corners, then on to the next image (PTX ISA 5.5.4).
  *   swizzle  16-byte pieces of shared memory exchanged within a line of 32, 64 or 128 bytes by the number of
  *            the line (CUDA Driver API, "Tensor Map Object Management"; PTX ISA 5.5).
  *   outside  elements beyond the tensor are read as zeros or NaNs and not written.
@@ -54,7 +56,11 @@ typedef struct hw_tensor_map {
     uint8_t step[HW_TENSOR_DIMS]; /* every so many elements are moved; the first dimension: 1 */
     uint8_t rank, type, swizzle;
     bool nan; /* outside */
-    uint8_t spare[38];
+    bool im2col;
+    int16_t lower[HW_TENSOR_DIMS - 2],
+        upper[HW_TENSOR_DIMS - 2]; /* corners, from the first element and from the last */
+    uint16_t pixels;
+    uint8_t spare[26];
     uint32_t magic;
 } hw_tensor_map;
 _Static_assert(sizeof(hw_tensor_map) == 128, "a tensor map has 128 bytes");

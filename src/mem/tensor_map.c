@@ -48,6 +48,8 @@ uint32_t hw_tensor_box(const hw_tensor_map *m, unsigned d)
 uint64_t hw_tensor_box_bytes(const hw_tensor_map *m)
 {
     uint64_t n = hw_tensor_element_bytes(m->type);
+    if (m->im2col)
+        return n * m->box[0] * m->pixels;
     for (unsigned d = 0; d < m->rank; d++)
         n *= hw_tensor_box(m, d);
     return n;
@@ -60,6 +62,23 @@ static bool dimension_valid(const hw_tensor_map *m, unsigned d)
     return stride && m->box[d] >= 1 && m->box[d] <= 256 && m->step[d] >= 1 && m->step[d] <= 8;
 }
 
+/* A corner has the bits of a word shared by all; between them there is something. */
+static bool corners_valid(const hw_tensor_map *m)
+{
+    static const int32_t most[] = { [3] = 32767, [4] = 127, [5] = 15 };
+    if (!m->im2col)
+        return true;
+    if (m->rank < 3 || m->pixels < 1 || m->pixels > 1024)
+        return false;
+    for (unsigned d = 1; d < m->rank - 1u; d++) {
+        int32_t low = m->lower[d - 1], high = m->upper[d - 1], n = most[m->rank];
+        if (low > n || low < -n - 1 || high > n || high < -n - 1 ||
+            (int64_t)m->last[d] + high < low)
+            return false;
+    }
+    return true;
+}
+
 bool hw_tensor_map_valid(const hw_tensor_map *m)
 {
     if (m->magic != HW_TENSOR_MAGIC || m->rank < 1 || m->rank > HW_TENSOR_DIMS ||
@@ -70,7 +89,8 @@ bool hw_tensor_map_valid(const hw_tensor_map *m)
         if (!dimension_valid(m, d))
             return false;
     uint32_t row = m->box[0] * types[m->type].bytes, line = swizzles[m->swizzle].line;
-    return row % 16 == 0 && (!line || row <= line) && (!m->nan || types[m->type].is_float);
+    return corners_valid(m) && row % 16 == 0 && (!line || row <= line) &&
+           (!m->nan || types[m->type].is_float);
 }
 
 uint64_t hw_tensor_swizzled(unsigned swizzle, uint64_t at)

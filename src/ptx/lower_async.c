@@ -243,7 +243,8 @@ static unsigned dimensions(const lw *l)
 static hw_tensor_mode mode_of(const lw *l)
 {
     bool gathers = lw_has(l, PTX_M_tile_gather4) || lw_has(l, PTX_M_tile_scatter4);
-    return gathers ? HW_TENSOR_GATHER : HW_TENSOR_TILE;
+    bool im2col = lw_has(l, PTX_M_im2col) || lw_has(l, PTX_M_im2col_no_offs);
+    return gathers ? HW_TENSOR_GATHER : im2col ? HW_TENSOR_IM2COL : HW_TENSOR_TILE;
 }
 
 /* {x, y ...} into registers from src[4] on; gather4 has a column and four rows. */
@@ -260,29 +261,46 @@ static bool coordinates(lw *l, const ptx_operand *o, unsigned n, hw_wir_val *src
     return l->status == HW_OK;
 }
 
+/* {width, height, depth} of im2col, of 16 bits each, from operand `at` on; 0: none is written. */
+static bool offsets(lw *l, uint32_t at, uint32_t n, hw_wir_val *src)
+{
+    const ptx_operand *o = at && at < l->i->nops ? &l->i->ops[at] : NULL;
+    if (at && (!o || lw_fragment_parts(o) != n)) {
+        lw_fail(l, "%u im2col offsets are expected", n);
+        return false;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        hw_wir_val v = o ? lw_read(l, lw_fragment_part(o, k), PTX_U16) : hw_wir_imm(0);
+        src[k] = lw_in_register(l, HW_T_I32, o ? lw_fit(l, v, HW_T_I16, HW_T_I32, false) : v);
+    }
+    return l->status == HW_OK;
+}
+
 void w_tensor(lw *l)
 {
     const ptx_operand *o = l->i->ops;
     bool store = lw_has(l, PTX_M_bulk_group), cluster = lw_has(l, PTX_M_shared_cluster);
     unsigned n = mode_of(l) == HW_TENSOR_GATHER ? 5 : dimensions(l);
     uint64_t aux = store ? HW_BULK_STORE : HW_BULK_MBARRIER;
-    if (lw_has(l, PTX_M_im2col) || lw_has(l, PTX_M_im2col_w) || lw_has(l, PTX_M_im2col_w_128) ||
-        lw_has(l, PTX_M_im2col_no_offs)) {
+    if (lw_has(l, PTX_M_im2col_w) || lw_has(l, PTX_M_im2col_w_128)) {
         w_unsupported(l);
         return;
     }
     const ptx_operand *map = store ? &o[0] : &o[1];
-    hw_wir_val src[9];
+    hw_wir_val src[12];
+    uint32_t noffsets = mode_of(l) == HW_TENSOR_IM2COL ? n - 2 : 0;
     if (!coordinates(l, map, n, src + 4))
         return;
     src[0] = lw_generic_address(l, store ? &o[1] : &o[0], PTX_SPACE_SHARED, cluster);
     src[1] = lw_generic_address(l, map, PTX_SPACE_NONE, false);
     src[2] = store ? src[0] : lw_generic_address(l, &o[2], PTX_SPACE_SHARED, cluster);
-    src[3] = mask_of(l, 3, HW_BULK_MULTICAST, &aux);
+    src[3] = mask_of(l, lw_has(l, PTX_M_im2col) ? 4 : 3, HW_BULK_MULTICAST, &aux);
+    if (!offsets(l, lw_has(l, PTX_M_im2col) ? 3 : 0, noffsets, src + 4 + n))
+        return;
     if (l->x->boolop != PTX_M_NONE) /* the map has the type */
         aux |= HW_BULK_REDUCE | (uint64_t)lw_atom_of(l) << HW_BULK_OPERATION;
     aux |= (uint64_t)n << HW_TENSOR_DIMENSIONS | (uint64_t)mode_of(l) << HW_TENSOR_MODE;
-    call(l, HW_H_TENSOR, aux, HW_WIR_NONE, 4 + n, src);
+    call(l, HW_H_TENSOR, aux, HW_WIR_NONE, 4 + n + noffsets, src);
 }
 
 /* tensormap.replace: [map] {, which of several}, value. */

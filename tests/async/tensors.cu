@@ -3,6 +3,7 @@
 // arch: sm_90a sm_100a
 // options: -lcuda
 #include "check.h"
+#include <vector>
 #include <cooperative_groups.h>
 #include <cstdint>
 #include <cuda.h>
@@ -215,10 +216,163 @@ static void check_errors()
     expect(encode(map, t, p), CUDA_ERROR_INVALID_VALUE, "size");
 }
 
+// ---- im2col: the filter's base goes through the images, between corners; every pixel is one base, moved by the offsets ----
+
+#define LOAD_PIXELS(n, coordinates, offsets, ...)                                                                                              \
+    asm volatile("cp.async.bulk.tensor." n ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2], " offsets ";" ::"r"( \
+                     at(tile)),                                                                                                                \
+                 "l"(&in), "r"(at(&bar)), __VA_ARGS__ : "memory")
+#define STORE_PIXELS(n, coordinates, ...) \
+    asm volatile("cp.async.bulk.tensor." n ".global.shared::cta.im2col_no_offs.bulk_group [%1, " coordinates "], [%0];" ::"r"(at(tile)), "l"(&back), __VA_ARGS__ : "memory")
+
+__global__ void pixels(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap back, int rank, Where w, Where o, uint32_t bytes, uint8_t *out)
+{
+    extern __shared__ __align__(1024) uint8_t tile[];
+    __shared__ uint64_t bar;
+    uint16_t x = (uint16_t)o.c[0], y = (uint16_t)o.c[1], z = (uint16_t)o.c[2];
+    if (threadIdx.x == 0) {
+        begin(&bar, bytes);
+        switch (rank) {
+        case 3: LOAD_PIXELS("3d", "{%3, %4, %5}", "{%6}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "h"(x)); break;
+        case 4: LOAD_PIXELS("4d", "{%3, %4, %5, %6}", "{%7, %8}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3]), "h"(x), "h"(y)); break;
+        default:
+            LOAD_PIXELS("5d", "{%3, %4, %5, %6, %7}", "{%8, %9, %10}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3]), "r"(w.c[4]), "h"(x), "h"(y), "h"(z));
+        }
+    }
+    __syncthreads();
+    await(&bar);
+    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x)
+        out[i] = tile[i];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        switch (rank) {
+        case 3: STORE_PIXELS("3d", "{%2, %3, %4}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2])); break;
+        case 4: STORE_PIXELS("4d", "{%2, %3, %4, %5}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3])); break;
+        default: STORE_PIXELS("5d", "{%2, %3, %4, %5, %6}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3]), "r"(w.c[4]));
+        }
+        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+
+struct Image {
+    int rank;
+    int size[5]; // channels, width, height, depth, images: those there are, images last
+    int lower[3], upper[3], step[3];
+    int channels, pixels, swizzle;
+};
+
+static CUresult encode_image(CUtensorMap *map, const Image &m, void *p)
+{
+    cuuint64_t size[5], stride[4], bytes = 2;
+    cuuint32_t step[5] = { 1, 1, 1, 1, 1 };
+    for (int d = 0; d < m.rank; d++) {
+        size[d] = (cuuint64_t)m.size[d];
+        bytes *= size[d];
+        if (d < m.rank - 1)
+            stride[d] = bytes;
+        if (d > 0 && d < m.rank - 1)
+            step[d] = (cuuint32_t)m.step[d - 1];
+    }
+    return cuTensorMapEncodeIm2col(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, (cuuint32_t)m.rank, p, size, stride, m.lower, m.upper, (cuuint32_t)m.channels,
+                                   (cuuint32_t)m.pixels, step, CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)m.swizzle,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+// All bases in the order in which a convolution's outputs come: images, depth, height, width.
+static std::vector<Where> bases_of(const Image &m)
+{
+    std::vector<Where> all;
+    int low[3] = { 0, 0, 0 }, high[3] = { 0, 0, 0 }, step[3] = { 1, 1, 1 };
+    for (int d = 0; d < m.rank - 2; d++)
+        low[d] = m.lower[d], high[d] = m.size[d + 1] - 1 + m.upper[d], step[d] = m.step[d];
+    for (int n = 0; n < m.size[m.rank - 1] + 2; n++) // beyond the last image is nothing
+        for (int z = low[2]; z <= high[2]; z += step[2])
+            for (int y = low[1]; y <= high[1]; y += step[1])
+                for (int x = low[0]; x <= high[0]; x += step[0])
+                    all.push_back({ { x, y, z, n } });
+    return all;
+}
+
+static void check_pixels(const Image &m, int first, int channel, const Where &offset, const char *name)
+{
+    std::vector<Where> bases = bases_of(m);
+    size_t count = 1;
+    for (int d = 0; d < m.rank; d++)
+        count *= (size_t)m.size[d];
+    uint16_t *in = allocate<uint16_t>(count), *back = allocate<uint16_t>(count), *out = allocate<uint16_t>(m.channels * m.pixels);
+    std::vector<uint16_t> expected_back(count, 0xeeee);
+    for (size_t i = 0; i < count; i++)
+        in[i] = (uint16_t)(i * 7 + i / 251 + 1), back[i] = 0xeeee;
+    alignas(64) CUtensorMap map, other;
+    expect(encode_image(&map, m, in), CUDA_SUCCESS, name);
+    expect(encode_image(&other, m, back), CUDA_SUCCESS, name);
+    Where w = { { channel } };
+    for (int d = 1; d < m.rank - 1; d++)
+        w.c[d] = bases[first].c[d - 1];
+    w.c[m.rank - 1] = bases[first].c[3];
+    uint32_t bytes = (uint32_t)(m.channels * m.pixels * 2);
+    pixels<<<1, 64, bytes>>>(map, other, m.rank, w, offset, bytes, (uint8_t *)out);
+    finish(name);
+    for (int p = 0; p < m.pixels; p++)
+        for (int c = 0; c < m.channels; c++)
+            for (int stored = 0; stored < 2; stored++) {
+                const Where &b = bases[first + p];
+                size_t from = 0;
+                bool inside = channel + c < m.size[0] && b.c[3] < m.size[m.rank - 1];
+                from = (size_t)b.c[3];
+                for (int d = m.rank - 2; d > 0; d--) {
+                    int x = b.c[d - 1] + (stored ? 0 : offset.c[d - 1]);
+                    inside &= x >= 0 && x < m.size[d];
+                    from = from * m.size[d] + x;
+                }
+                from = from * m.size[0] + channel + c;
+                uint32_t place = swizzled(m.swizzle, (uint32_t)(p * m.channels + c) * 2) / 2;
+                if (!stored)
+                    expect((int)out[place], inside ? in[from] : 0, name);
+                else if (inside)
+                    expected_back[from] = out[place];
+            }
+    for (size_t i = 0; i < count; i++)
+        expect((int)back[i], (int)expected_back[i], "pixels stored back");
+    cudaFree(in), cudaFree(back), cudaFree(out);
+}
+
+static void check_images()
+{
+    const Image rows = { 3, { 16, 20, 3 }, { -1 }, { -1 }, { 1 }, 8, 32, 0 };
+    check_pixels(rows, 0, 0, { { 0 } }, "3d");
+    check_pixels(rows, 13, 8, { { 2 } }, "3d, the filter's last tap");
+    const Image planes = { 4, { 64, 9, 7, 3 }, { -1, -1 }, { -1, -1 }, { 1, 1 }, 64, 48, CU_TENSOR_MAP_SWIZZLE_128B };
+    for (int y = 0; y < 3; y++)
+        for (int x = 0; x < 3; x++)
+            check_pixels(planes, 40 + x, 0, { { x, y } }, "4d, three by three, padded");
+    const Image strided = { 4, { 32, 14, 9, 2 }, { 0, 0 }, { -2, -2 }, { 2, 3 }, 16, 24, 0 };
+    check_pixels(strided, 5, 16, { { 1, 2 } }, "4d, strides");
+    check_pixels(strided, 20, 24, { { 2, 0 } }, "4d, strides, channels and images beyond");
+    const Image wide = { 4, { 16, 6, 5, 2 }, { -3, 2 }, { 2, -1 }, { 1, 1 }, 16, 16, CU_TENSOR_MAP_SWIZZLE_32B };
+    check_pixels(wide, 7, 0, { { 0, 0 } }, "4d, uneven corners");
+    const Image solids = { 5, { 32, 5, 4, 3, 2 }, { -1, 0, -1 }, { -1, -1, 0 }, { 1, 2, 1 }, 32, 40, CU_TENSOR_MAP_SWIZZLE_64B };
+    check_pixels(solids, 11, 0, { { 1, 1, 2 } }, "5d");
+    alignas(64) CUtensorMap map;
+    void *p = allocate<uint8_t>(1 << 16);
+    Image m = planes;
+    m.lower[0] = 128;
+    expect(encode_image(&map, m, p), CUDA_ERROR_INVALID_VALUE, "a corner of nine bits");
+    m = planes, m.upper[1] = -9;
+    expect(encode_image(&map, m, p), CUDA_ERROR_INVALID_VALUE, "nothing between the corners");
+    m = planes, m.pixels = 1025;
+    expect(encode_image(&map, m, p), CUDA_ERROR_INVALID_VALUE, "pixels");
+    m = planes, m.channels = 128;
+    expect(encode_image(&map, m, p), CUDA_ERROR_INVALID_VALUE, "channels beyond the swizzle");
+    cudaFree(p);
+}
+
 int main()
 {
     cudaFree(0);
     check_errors();
+    check_images();
     const int INT = CU_TENSOR_MAP_DATA_TYPE_INT32, BYTE = CU_TENSOR_MAP_DATA_TYPE_UINT8, HALF = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     check_box({ 1, INT, 0, 0, 4, { 1000 }, {}, { 256 }, { 1 } }, { 100 }, "1d");
     check_box({ 1, INT, 0, 0, 4, { 1000 }, {}, { 256 }, { 1 } }, { 900 }, "1d, end");
