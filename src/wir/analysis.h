@@ -5,6 +5,7 @@
  *   live.c   liveness
  *   range.c  intervals of lane 0's values
  *   shape.c  shapes
+ *   guards.c wrap guards that are tested together
  *   wait.c   where lanes can wait while others run: divergent blocks and blends
  *   single.c blocks that only one lane runs
  *   spin.c   loops that wait for somebody else's memory
@@ -72,6 +73,7 @@ void hw_wir_start_shapes(analysis *n);
 void hw_wir_spread_shapes(analysis *n); /* work off the queue */
 void hw_wir_make_varying(analysis *n, uint32_t reg);
 void hw_wir_finish_shapes(analysis *n);
+void hw_wir_group_guards(analysis *n);
 void hw_wir_find_single(analysis *n);
 void hw_wir_find_waits(analysis *n);
 void hw_wir_publish_waits(analysis *n);

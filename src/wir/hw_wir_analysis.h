@@ -75,9 +75,12 @@ typedef struct hw_wir_analysis {
     uint32_t *first_insn; /* per block, into per-instruction arrays; [nblocks] = total */
     hw_shape *shape;      /* per register */
     bool *wrap_guard; /* per instruction: SEXT/ZEXT (32 to 64) of an AFFINE source whose result's
-                         shape holds only if S + c (+ d*R) does not wrap; jit must test it */
-    bool spins;       /* a loop waits for memory another lane, warp or block writes */
-    bool *spin_loop;  /* per block: it is the header of such a loop */
+                         shape holds only if S + c (+ d*R) does not wrap; jit must test it,
+                         and there those with this guard_at too, which can be computed there */
+    uint32_t
+        *guard_at;   /* per instruction: where its wrap guard is tested; UINT32_MAX: it has none */
+    bool spins;      /* a loop waits for memory another lane, warp or block writes */
+    bool *spin_loop; /* per block: it is the header of such a loop */
     bool *one_lane_spins; /* per block: ... that one lane of a warp runs: it most likely waits for
                              other warps (for the block or grid), rarely for the rest of its own */
     bool spins_divergent; /* lanes of one warp can wait for each other: needs independent lanes */

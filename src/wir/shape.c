@@ -600,4 +600,5 @@ void hw_wir_finish_shapes(analysis *n)
         bool used = i->dst[0].kind == HW_V_REG && n->shapes[i->dst[0].reg].kind == HW_SHAPE_AFFINE;
         n->out->wrap_guard[k] = used && !cannot_wrap(&r);
     }
+    hw_wir_group_guards(n);
 }

@@ -251,7 +251,31 @@ static void small_grids_need_no_wrap_guard(void **state)
     x = analyse(text, v);
     expect_kinds(&x, "i w x", HW_SHAPE_AFFINE);
     assert_true(x.n->wrap_guard[5]);
-    assert_true(x.n->wrap_guard[6]);
+    assert_false(x.n->wrap_guard[6]); /* tested at the other */
+    assert_int_equal(x.n->guard_at[6], 5);
+    hw_arena_free(x.arena);
+}
+
+/* Guards of a block are tested at the first whose values theirs can be computed from: not across what they load, write under a guard, or
+ * wait for. */
+static void guards_are_tested_together(void **state)
+{
+    (void)state;
+    const char *text = REGS "reg i32 %k %l %m\nreg i64 %z %u %v\n"
+                            "e:\n %w = param_addr imm=8\n %n = load.i32.param.readonly [%w]\n"
+                            " %c = sreg.i32 tid_x\n %i = add.i32 %c, %n\n %x = sext.i32.i64 %i\n"
+                            " %m = mul.i32 %n, 3\n %i = add.i32 %i, %m\n %y = zext.i32.i64 %i\n"
+                            " %k = load.i32.param.readonly [%w]\n %l = add.i32 %c, %k\n"
+                            " %z = sext.i32.i64 %l\n %i = add.i32 %i, 7\n %u = sext.i32.i64 %i\n"
+                            " barrier 0, _\n %d = add.i32 %i, 9\n %v = sext.i32.i64 %d\n ret\n";
+    static const uint32_t none = UINT32_MAX;
+    const uint32_t at[] = { none, none, none, none, 4, none, none, 4,
+                            none, none, 10,   none, 4, none, none, 15 };
+    fixture x = analyse(text, linear);
+    for (unsigned i = 0; i < sizeof at / sizeof *at; i++) {
+        assert_int_equal(x.n->guard_at[i], at[i]);
+        assert_int_equal(x.n->wrap_guard[i], at[i] == i);
+    }
     hw_arena_free(x.arena);
 }
 
@@ -527,6 +551,7 @@ int main(void)
         cmocka_unit_test(bit_operations_split_warp_and_lane),
         cmocka_unit_test(strided_addresses_have_a_run_time_scale),
         cmocka_unit_test(small_grids_need_no_wrap_guard),
+        cmocka_unit_test(guards_are_tested_together),
         cmocka_unit_test(what_shapes_cannot_say_is_not_said),
         cmocka_unit_test(what_lanes_set_in_turn_varies),
         cmocka_unit_test(what_one_lane_runs_does_not_diverge),

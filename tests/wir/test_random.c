@@ -579,7 +579,7 @@ static void write_vector(warp *x, const hw_wir_insn *i, uint32_t mask, bool blen
 static void run_insn(warp *x, const hw_wir_insn *i, uint32_t index, uint32_t mask)
 {
     uint64_t results[LANES] = { 0 };
-    if (x->n->wrap_guard[index] && wraps(x, i)) {
+    if (x->n->guard_at[index] != UINT32_MAX && wraps(x, i)) {
         x->deopt = true;
         return;
     }
