@@ -78,15 +78,15 @@ static bool m_fits(const hw_tmem_mma *x, uint32_t m)
 {
     if (x->flags & HW_TMEM_WS)
         return m == 32 || m == 64 || m == 128;
-    if (x->flags & HW_TMEM_SCALED && x->group == 1)
-        return m == 128;
+    if (x->flags & HW_TMEM_SCALED && (x->group == 1 || x->flags & HW_TMEM_SPARSE))
+        return m == 128u * x->group;
     return m == 64u * x->group || m == 128u * x->group;
 }
 
 static bool n_fits(const hw_tmem_mma *x, uint32_t n)
 {
     if (x->flags & HW_TMEM_WS)
-        return n == 64 || n == 128 || n == 256;
+        return n == 64 || n == 128 || (n == 256 && !(x->flags & HW_TMEM_SPARSE));
     uint32_t step = 8u * x->group;
     if (x->kind == HW_TMEM_I8)
         step = x->group == 2 ? 32 : n > 32 ? 16 : 8;
@@ -135,7 +135,8 @@ static void read_types(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tme
     p->a = kinds[x->kind].type[field(s->bits, 7, 3)];
     p->b = kinds[x->kind].type[field(s->bits, 10, 3)];
     p->d = scaled ? HW_MMA_F32 : kinds[x->kind].d[field(s->bits, 4, 2)];
-    p->k = kinds[x->kind].k;
+    p->sparse = x->flags & HW_TMEM_SPARSE;
+    p->k = (uint16_t)(kinds[x->kind].k << p->sparse);
     p->saturates = field(s->bits, 3, 1);
     p->negates = field(s->bits, 13, 1) != field(s->bits, 14, 1);
     p->mn_a = field(s->bits, 15, 1);
@@ -145,18 +146,27 @@ static void read_types(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tme
         bad(f, "a transposed matrix B of bytes has no %u columns", s->n);
 }
 
+/* Columns of the block's own tensor memory, and of its peer's. */
+static void need_columns(hw_frame *f, const hw_tmem_mma *x, const char *what, uint32_t column,
+                         uint32_t columns)
+{
+    hw_tmem_need(f, f->owner, what, column, columns);
+    if (x->group == 2)
+        hw_tmem_need(f, hw_tmem_peer(f, what), what, column, columns);
+}
+
 /* ---- scales (9.7.16.10.7) ---- */
 
 enum { SUBWORD_SHIFT = 30 };
 
 /* The two bits of an address above its lane are a place in the word that the instruction descriptor has too. */
-static uint16_t scale_column(hw_frame *f, hw_block *b, uint32_t address, uint32_t rows)
+static uint16_t scale_column(hw_frame *f, const hw_tmem_mma *x, uint32_t address, uint32_t rows)
 {
     uint32_t columns = (rows + HW_TMEM_UNIT - 1) / HW_TMEM_UNIT;
     hw_tmem_area at = hw_tmem_at(address & ((UINT32_C(1) << SUBWORD_SHIFT) - 1));
     if (at.lane)
         bad(f, "scales do not begin in lane %u", at.lane);
-    hw_tmem_need(f, b, "tcgen05.mma, scales", at.column, columns);
+    need_columns(f, x, "tcgen05.mma, scales", at.column, columns);
     return (uint16_t)at.column;
 }
 
@@ -164,17 +174,36 @@ static void read_scales(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tm
                         const uint32_t at[2])
 {
     bool ue8m0 = field(s->bits, 23, 1);
-    uint32_t count = p->k / x->block, a = field(s->bits, 29, 2), b = field(s->bits, 4, 2);
+    uint32_t count = kinds[x->kind].k / x->block, a = field(s->bits, 29, 2),
+             b = field(s->bits, 4, 2);
     if (!ue8m0 && (x->kind != HW_TMEM_MXF4NVF4 || x->block != 16))
         bad(f, "scales of E4M3 are for .kind::mxf4nvf4 with blocks of 16");
     if (a % count || b % count)
         bad(f, "%u scales do not begin at byte %u of a cell", count, a % count ? a : b);
     p->scale.type = ue8m0 ? HW_TMEM_UE8M0 : HW_TMEM_UE4M3;
-    p->scale.each = x->block;
+    p->scale.each = (uint8_t)(p->k / count);
     p->scale.byte_a = (uint8_t)a;
     p->scale.byte_b = (uint8_t)b;
-    p->scale.column_a = scale_column(f, f->owner, at[0], p->rows);
-    p->scale.column_b = scale_column(f, f->owner, at[1], (uint32_t)p->n / p->parts);
+    p->scale.column_a = scale_column(f, x, at[0], p->rows);
+    p->scale.column_b = scale_column(f, x, at[1], (uint32_t)p->n / p->parts);
+}
+
+/* ---- which elements a sparse A has (9.7.16.10.8) ---- */
+
+/* Of elements of 16 and 32 bits the descriptor selects one of two columns. */
+static void read_indices(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem_product *p,
+                         uint32_t address)
+{
+    bool one = x->kind == HW_TMEM_F16 || x->kind == HW_TMEM_TF32;
+    uint32_t selector = x->flags & HW_TMEM_SCALED ? 0 : field(s->bits, 0, 2);
+    hw_tmem_area at = hw_tmem_at(address);
+    if (at.lane != p->d_at >> 16)
+        bad(f, "the indices of a sparse A begin in lane %u of tensor memory, D in lane %u", at.lane,
+            p->d_at >> 16);
+    if (selector > one)
+        bad(f, "a sparsity selector of %u", selector);
+    need_columns(f, x, "tcgen05.mma, indices of A", at.column + selector, one ? 1 : 2);
+    p->indices = (uint16_t)(at.column + selector);
 }
 
 /* ---- columns of B that are zeros (9.7.16.4.3) ---- */
@@ -222,7 +251,7 @@ static void check_cells(hw_frame *f, const hw_tmem_mma *x, const hw_tmem_product
     if (a.lane != d.lane)
         bad(f, "A begins in lane %u of tensor memory, D in lane %u", a.lane, d.lane);
     hw_tmem_need(f, b, "tcgen05.mma, matrix A", a.column,
-                 (uint32_t)p->k * kinds[x->kind].bits / 32);
+                 (uint32_t)kinds[x->kind].k * kinds[x->kind].bits / 32);
 }
 
 /* ---- one product ---- */
@@ -272,6 +301,8 @@ static void take_more(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem
                       const hw_lane_arrays *io, unsigned lane)
 {
     unsigned next = 5;
+    if (x->flags & HW_TMEM_SPARSE)
+        read_indices(f, x, s, p, u32_of(io, next++, lane));
     if (x->flags & HW_TMEM_SCALED) {
         read_scales(f, x, s, p, (uint32_t[]){ u32_of(io, next, lane), u32_of(io, next + 1, lane) });
         next += 2;
@@ -308,8 +339,6 @@ void hw_h_tmem_mma(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64
 {
     hw_tmem_mma x;
     memcpy(&x, &aux, sizeof x);
-    if (x.flags & HW_TMEM_SPARSE)
-        bad(f, "sparse matrices are not supported");
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(left);
         f->fault_lanes = 1u << l;

@@ -25,15 +25,18 @@ typedef enum hw_tmem_scales { HW_TMEM_NO_SCALES, HW_TMEM_UE8M0, HW_TMEM_UE4M3 } 
  * beside each other in lanes 128 / parts apart; where `spread`, sixteen lanes are left out after every sixteen. A in cells stands in the
  * lanes of D that it is for. Floats of 6 and 4 bits have a byte each there; in shared memory sixteen stand in the first of 16 bytes.
  * Each `each` elements of k have a scale, side by side in the bytes of a cell from `byte` on, for a row of A or column of B the cell of lane and
- * column row % 32 and row / 32, in each quarter of the lanes that need them. Column n of B is the one of number n + shift, or zeros. */
+ * column row % 32 and row / 32, in each quarter of the lanes that need them. Column n of B is the one of number n + shift, or zeros.
+ * A sparse A has half its elements; four bits each say which, of elements of 16 and 32 bits eight rows' in the lanes of D of eight and eight others'
+ * in the upper half of their cells, the further ones of k in the next eight lanes; of others each row's in its lane and two columns. */
 typedef struct hw_tmem_product {
     uint8_t a, b, d; /* hw_mma_type */
     uint8_t nblocks, parts;
-    bool spread, adds, saturates, negates, a_in_cells, a_shifted, mn_a, mn_b;
+    bool spread, adds, saturates, negates, a_in_cells, a_shifted, mn_a, mn_b, sparse;
     uint16_t rows, n, k;
     uint8_t scale_d;
     uint64_t a_at, b_at; /* descriptors; a_in_cells: tensor address */
     uint32_t d_at;
+    uint16_t indices; /* column of a sparse A's */
     struct {
         uint8_t type /* hw_tmem_scales */, each, byte_a, byte_b;
         uint16_t column_a, column_b;

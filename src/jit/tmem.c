@@ -108,7 +108,14 @@ INLINED void decode_piece(uint8_t type, bool in_cells, const uint8_t *piece, dou
 typedef struct factors {
     _Alignas(64) double a[K_MOST * LANES];
     _Alignas(64) double b[CHUNK * K_MOST];
+    double stored[K_MOST / 2 * LANES]; /* of a sparse A, and which of its elements they are */
+    bool given[K_MOST * LANES];
 } factors;
+
+static inline unsigned stored_k(const hw_tmem_product *p)
+{
+    return p->sparse ? p->k / 2u : p->k;
+}
 
 INLINED void spread_row(const double *v, unsigned n, unsigned k, unsigned row, double *a)
 {
@@ -124,13 +131,13 @@ INLINED void take_a_shared(const hw_tmem_product *p, const hw_tmem_block *b, dou
     double v[ELEMENTS];
     if (!p->mn_a) {
         for (unsigned row = 0; row < p->rows; row++)
-            for (unsigned k = 0; k < p->k; k += n) {
+            for (unsigned k = 0; k < stored_k(p); k += n) {
                 decode_piece(p->a, false, piece_of_row(&m, row, k / n), v);
                 spread_row(v, n, k, row, a);
             }
         return;
     }
-    for (unsigned k = 0; k < p->k; k++)
+    for (unsigned k = 0; k < stored_k(p); k++)
         for (unsigned row = 0; row < p->rows; row += n)
             decode_piece(p->a, false, piece_of_k(&m, row / n, k), a + k * LANES + row);
 }
@@ -153,13 +160,50 @@ INLINED void take_a_cells(const hw_tmem_product *p, const hw_tmem_block *b, unsi
         unsigned from = lane + lane_of(p, row);
         if (p->a_shifted && from < last)
             from++;
-        for (unsigned k = 0; k < p->k; k += n) {
+        for (unsigned k = 0; k < stored_k(p); k += n) {
             for (unsigned i = 0; i < 4; i++)
                 memcpy(piece + 4 * i, &b->cells[column + k / n * 4 + i][from], 4);
             decode_piece(p->a, true, piece, v);
             spread_row(v, n, k, row, a);
         }
     }
+}
+
+/* ---- a sparse A: where in its row a stored element stands (9.7.16.10.8) ---- */
+
+/* The four bits of chunk c of a row; lane: of row 0. Each two of them name an element of four, a pair of them, or a half of one of two. */
+static unsigned indices_of(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+                           unsigned row, unsigned c)
+{
+    if (p->a == HW_MMA_TF32 || p->a == HW_MMA_F16 || p->a == HW_MMA_BF16) {
+        unsigned from = lane + lane_of(p, row / 16 * 16) + row % 8 + c / 4 * 8;
+        return b->cells[p->indices][from] >> (row % 16 / 8 * 16 + c % 4 * 4) & 15;
+    }
+    return b->cells[p->indices + c / 8][lane + lane_of(p, row)] >> c % 8 * 4 & 15;
+}
+
+static unsigned column_of(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+                          unsigned row, unsigned stored)
+{
+    if (p->a == HW_MMA_TF32)
+        return stored * 2 + (indices_of(p, b, lane, row, stored) >> 1 & 1);
+    if (p->a == HW_MMA_E2M1_PAIRS) {
+        unsigned both = indices_of(p, b, lane, row, stored / 4) >> stored / 2 % 2 * 2;
+        return stored / 4 * 8 + (both & 3) * 2 + stored % 2;
+    }
+    return stored / 2 * 4 + (indices_of(p, b, lane, row, stored / 2) >> stored % 2 * 2 & 3);
+}
+
+static void expand(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane, factors *x)
+{
+    memset(x->a, 0, sizeof x->a);
+    memset(x->given, 0, sizeof x->given);
+    for (unsigned row = 0; row < p->rows; row++)
+        for (unsigned s = 0; s < stored_k(p); s++) {
+            unsigned at = column_of(p, b, lane, row, s) * LANES + row;
+            x->a[at] = x->stored[s * LANES + row];
+            x->given[at] = true;
+        }
 }
 
 /* ---- B: [column][k], CHUNK columns from n0 on ---- */
@@ -304,11 +348,31 @@ INLINED void multiply_tile_of(const double *a, const double *b, unsigned k, sums
             *(doubles *)(c[j] + h * EIGHT) = s[j][h];
 }
 
+/* What a sparse A does not give takes no part, whatever B has there. */
+static void multiply_given(const factors *x, unsigned row, unsigned j, unsigned k, sums c)
+{
+    for (unsigned i = 0; i < TILE_COLUMNS; i++)
+        for (unsigned l = 0; l < TILE_LANES; l++)
+            for (unsigned e = 0; e < k; e++)
+                if (x->given[e * LANES + row + l])
+                    c[i][l] += x->a[e * LANES + row + l] * x->b[(j + i) * K_MOST + e];
+}
+
+static bool all_finite(const double *b, unsigned count, unsigned k)
+{
+    for (unsigned j = 0; j < count; j++)
+        for (unsigned i = 0; i < k; i++)
+            if (!isfinite(b[j * K_MOST + i]))
+                return false;
+    return true;
+}
+
 /* All rows of a block, `count` columns from column n0 of one part on. */
 INLINED void multiply_chunk(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
                             unsigned n0, unsigned count, const factors *x)
 {
     unsigned column = (p->d_at & 0xffff) + n0 % ((unsigned)p->n / p->parts);
+    bool apart = p->sparse && !all_finite(x->b, count, p->k);
     for (unsigned row = 0; row < p->rows; row += TILE_LANES)
         for (unsigned j = 0; j < count; j += TILE_COLUMNS) {
             _Alignas(64) sums c = { 0 };
@@ -316,7 +380,10 @@ INLINED void multiply_chunk(const hw_tmem_product *p, const hw_tmem_block *b, un
             uint32_t keep = b->keep[at / 32] >> at % 32 & 0xffff;
             for (unsigned i = 0; i < TILE_COLUMNS && p->adds; i++)
                 take_d(p, &b->cells[column + j + i][at], c[i]);
-            multiply_tile_of(x->a + row, x->b + j * K_MOST, p->k, c);
+            if (apart)
+                multiply_given(x, row, j, p->k, c);
+            else
+                multiply_tile_of(x->a + row, x->b + j * K_MOST, p->k, c);
             for (unsigned i = 0; i < TILE_COLUMNS; i++)
                 put_d(p, c[i], keep, &b->cells[column + j + i][at]);
         }
@@ -333,11 +400,14 @@ INLINED void multiply_part(const hw_tmem_product *p, const hw_tmem_block *b, uns
                            factors *x)
 {
     unsigned each = (unsigned)p->n / p->parts, lane = (p->d_at >> 16) + part * (LANES / p->parts);
-    if (part == 0 || p->a_in_cells || p->scale.type) {
+    if (part == 0 || p->a_in_cells || p->scale.type || p->sparse) {
+        double *a = p->sparse ? x->stored : x->a;
         if (p->a_in_cells)
-            take_a_cells(p, b, lane, x->a);
+            take_a_cells(p, b, lane, a);
         else
-            take_a_shared(p, b, x->a);
+            take_a_shared(p, b, a);
+        if (p->sparse)
+            expand(p, b, lane, x);
         if (p->negates)
             negate(p, x->a);
         if (p->scale.type)

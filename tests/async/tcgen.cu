@@ -21,7 +21,7 @@ struct Job {
     uint64_t desc_a, desc_b;
     int add;
     uint32_t keep[8];
-    uint32_t scale_a, scale_b; // columns
+    uint32_t scale_a, scale_b, indices; // columns
     uint64_t zeros;
 };
 
@@ -106,24 +106,31 @@ struct Form {
     int more;      // KEEPS and the like
     const char *name;
 };
-enum { KEEPS = 1, SHIFTS_A = 2, ZEROS = 4 };
+enum { KEEPS = 1, SHIFTS_A = 2, ZEROS = 4, SPARSE = 8 };
 static std::vector<Form> forms;
 
-#define MULTIPLY(text, A, rest)                                                                                                                  \
+#define MULTIPLY(text, A, B, rest)                                                                                                                  \
     for (uint32_t s = 0; s < j.steps; s++) {                                                                                                      \
+        uint32_t indices = address + j.indices + s * 2;                                                                                           \
         uint64_t da = j.desc_a + ((at(tile) + s * j.step_a) >> 4), db = j.desc_b + ((at(tile) + s * j.step_b) >> 4);                                \
         uint32_t ca = address + j.a_cell + s * 8;                                                                                                 \
-        asm volatile("{.reg .pred p; setp.ne.b32 p,%0,0; " text " [%1], " A ", %4, %5, " rest "}" ::"r"((int)(s || j.add)), "r"(address + j.d), "l"(da),   \
+        asm volatile("{.reg .pred p; setp.ne.b32 p,%0,0; " text " [%1], " A ", " B ", %5, " rest "}" ::"r"((int)(s || j.add)), "r"(address + j.d), "l"(da),   \
                      "r"(ca), "l"(db), "r"(j.idesc), "r"(j.keep[0]), "r"(j.keep[1]), "r"(j.keep[2]), "r"(j.keep[3]), "r"(j.keep[4]), "r"(j.keep[5]),   \
-                     "r"(j.keep[6]), "r"(j.keep[7]), "r"(address + j.scale_a), "r"(address + j.scale_b), "l"(j.zeros)    \
+                     "r"(j.keep[6]), "r"(j.keep[7]), "r"(address + j.scale_a), "r"(address + j.scale_b), "l"(j.zeros), "r"(indices)    \
                      : "memory");                                                                                                                 \
     }
 #define SHARED_A "%2"
 #define CELLS_A "[%3]"
+#define INDICES "%4, [%17]"
+#define B_OF_0 "%4"
+#define B_OF_KEEPS "%4"
+#define B_OF_SHIFTS_A "%4"
+#define B_OF_ZEROS "%4"
+#define B_OF_SPARSE INDICES
 #define FORM(id, text, kind, group, A, rest, cells, ws, scale, more)                                                                              \
     static __global__ void id(const __grid_constant__ Job j)                                                                                      \
     {                                                                                                                                            \
-        AROUND(#group, MULTIPLY(text, A, rest))                                                                                                  \
+        AROUND(#group, MULTIPLY(text, A, B_OF_##more, rest))                                                                                                  \
     }                                                                                                                                            \
     static const bool known_##id = (forms.push_back({ (void (*)(Job))id, kind, group, cells, ws, scale, more, #id }), true);
 
@@ -162,6 +169,16 @@ FORM(nv4, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", 'n', 1,
 FORM(nv4_cells, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", 'n', 1, CELLS_A, SCALES, true, false, 16, 0)
 FORM(nv4_pair, "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X", 'n', 2, CELLS_A, SCALES, true, false, 16, 0)
 FORM(nv4_of_32, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X", 'n', 1, SHARED_A, SCALES, false, false, 32, 0)
+FORM(half_sparse, "tcgen05.mma.sp.cta_group::1.kind::f16", 'h', 1, SHARED_A, "p;", false, false, 0, SPARSE)
+FORM(half_sparse_cells, "tcgen05.mma.sp.cta_group::1.kind::f16.collector::a::fill", 'h', 1, CELLS_A, "p, 2;", true, false, 2, SPARSE)
+FORM(half_sparse_pair, "tcgen05.mma.sp.cta_group::2.kind::f16", 'h', 2, SHARED_A, "p;", false, false, 0, SPARSE)
+FORM(half_sparse_ws, "tcgen05.mma.ws.sp.cta_group::1.kind::f16", 'h', 1, SHARED_A, "p;", false, true, 0, SPARSE)
+FORM(tf_sparse, "tcgen05.mma.sp.cta_group::1.kind::tf32", 't', 1, SHARED_A, "p;", false, false, 0, SPARSE)
+FORM(tf_sparse_ws, "tcgen05.mma.ws.sp.cta_group::1.kind::tf32", 't', 1, CELLS_A, "p;", true, true, 0, SPARSE)
+FORM(narrow_sparse, "tcgen05.mma.sp.cta_group::1.kind::f8f6f4", '8', 1, SHARED_A, "p;", false, false, 0, SPARSE)
+FORM(int_sparse_pair, "tcgen05.mma.sp.cta_group::2.kind::i8", 'i', 2, SHARED_A, "p;", false, false, 0, SPARSE)
+FORM(mx8_sparse, "tcgen05.mma.sp.cta_group::1.kind::mxf8f6f4.block_scale", 'm', 1, SHARED_A, SCALES, false, false, 32, SPARSE)
+FORM(nv4_sparse_pair, "tcgen05.mma.sp.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X", 'n', 2, CELLS_A, SCALES, true, false, 16, SPARSE)
 
 // ---- the host's side ----
 
@@ -171,7 +188,8 @@ struct Case {
     int mode_a, mode_b;
     bool mn_a, mn_b, negate_a, negate_b, saturate, add;
     bool ue4m3; // scales
-    unsigned id_a, id_b;
+    unsigned id_a, id_b, selector;
+    bool infinite; // where A has nothing
 };
 
 static bool scaled(const Form &f) { return strchr("m4n", f.kind) != NULL; }
@@ -181,16 +199,18 @@ static unsigned k_of(const Form &f) { return f.kind == 'h' ? 16 : f.kind == 't' 
 // Strides of a matrix, dense but for gaps where there may be some, and the bytes to the next step.
 static gmma_layout layout_of(char type, int mode, bool mn, unsigned rows, unsigned k, unsigned steps, uint32_t *step, uint32_t *bytes)
 {
+    unsigned pieces = k * container(type) / 128; // of 16 bytes, a step
+
     gmma_layout g = { container(type), mode, mn, 16, 0 };
     unsigned wide = gmma_width(&g), atom = mn && mode ? wide * 16 * gmma_deep(&g) : 128 * wide, T = 128 / g.bits;
     if (!mn && mode) {
         g.stride = atom;
-        *step = 32;
+        *step = 16 * pieces;
         *bytes = atom * rows / 8;
     } else if (!mn) {
         g.stride = 128 + 16;
         g.leading = g.stride * rows / 8;
-        *step = (uint32_t)(2 * g.leading);
+        *step = (uint32_t)(pieces * g.leading);
         *bytes = *step * steps;
     } else if (mode) {
         g.stride = atom;
@@ -229,7 +249,7 @@ static std::vector<Place> places(const Form &f, unsigned m, unsigned n, unsigned
     unsigned each = m / f.group, parts = 1, block = row / each, r = row % each;
     if (f.ws)
         parts = 128 / m;
-    else if (f.group == 2 && m == 128)
+    else if (f.group == 2 && m == 128 && !(f.more & SPARSE))
         parts = 2;
     else if (each == 64)
         return { { block, r % 16 + r / 16 * 32 + align, col < 0 ? 0 : (unsigned)col } };
@@ -250,10 +270,10 @@ static uint32_t descriptor_of(const Form &f, const Case &c)
         return (uint32_t)(strchr("45 xyz", t) - "45 xyz");
     };
     if (scaled(f))
-        return c.id_b << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 | (uint32_t)c.mn_b << 16 |
+        return (f.more & SPARSE ? 4 : 0) | c.id_b << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 | (uint32_t)c.mn_b << 16 |
                c.n >> 3 << 17 | (uint32_t)!c.ue4m3 << 23 | c.m >> 7 << 27 | c.id_a << 29;
     uint32_t d = c.d == 'f' ? 1 : c.d == 'i' ? 2 : 0;
-    return (uint32_t)c.saturate << 3 | d << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 |
+    return (uint32_t)c.saturate << 3 | (f.more & SPARSE ? 4 | c.selector : 0) | d << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 |
            (uint32_t)c.mn_b << 16 | c.n >> 3 << 17 | c.m >> 4 << 24;
 }
 
@@ -347,15 +367,64 @@ static std::vector<bool> zero_columns(uint64_t d, unsigned n, unsigned parts)
     return all;
 }
 
+// A sparse A: its elements that are stored, and which of the whole matrix they are: two of four, one of two of tf32, two pairs of eight of 4 bits.
+struct Sparse {
+    Matrix whole, stored;
+    std::vector<unsigned> indices; // [row][chunk], four bits
+    unsigned chunks;
+    Sparse(const Matrix &m, char type, bool first) : whole(m), stored(m.rows, m.k / 2, type), indices(), chunks(m.k / (type == 't' ? 2 : type == 'p' ? 8 : 4))
+    {
+        static const unsigned pairs[] = { 4, 8, 12, 9, 13, 14 }; // of places in ascending order
+        unsigned run = type == 'p' ? 2 : 1;
+        for (double &x : whole.v)
+            x = 0;
+        for (unsigned row = 0; row < m.rows; row++)
+            for (unsigned c = 0; c < chunks; c++) {
+                unsigned which = type == 't' ? (first || random_below(2) ? 4 : 14) : pairs[first ? 0 : random_below(6)];
+                indices.push_back(which);
+                if (type == 't') {
+                    stored.v[row * stored.k + c] = whole.v[row * m.k + c * 2 + (which == 14)] = m(row, c * 2 + (which == 14));
+                    continue;
+                }
+                for (unsigned i = 0; i < 2 * run; i++) {
+                    unsigned k = c * 4 * run + (which >> i / run * 2 & 3) * run + i % run;
+                    stored.v[row * stored.k + c * 2 * run + i] = whole.v[row * m.k + k] = m(row, k);
+                }
+            }
+    }
+    // The cells of the indices of rows of one step (as CUTLASS lays them out: bits of a cell, of wide elements of rows m and m + 8 in one lane, of further k
+    // in the lane eight below).
+    void put(Cells &cells, const Form &f, const Case &c, unsigned align, unsigned column, unsigned step, unsigned each) const
+    {
+        bool wide = f.kind == 'h' || f.kind == 't';
+        for (unsigned row = 0; row < whole.rows; row++)
+            for (const Place &p : places(f, c.m, c.n, align, row, -1))
+                for (unsigned i = 0; i < each; i++) {
+                    unsigned x = indices[row * chunks + step * each + i], bit = wide ? row / 8 % 2 * 16 + i % 4 * 4 : i * 4;
+                    unsigned lane = wide ? p.lane / 16 * 16 + row % 8 + i / 4 * 8 : p.lane;
+                    uint32_t &to = cell(cells, { p.block, lane, bit / 32 + (wide ? c.selector : 0) }, column + step * 2);
+                    to = (to & ~(15u << bit % 32)) | x << bit % 32;
+                }
+    }
+};
+
 static void check_form(const Form &f, const Case &c)
 {
     char name[200];
     snprintf(name, sizeof name, "%s %ux%u %c%c%c modes %d%s %d%s%s", f.name, c.m, c.n, c.a, c.b, c.d, c.mode_a, c.mn_a ? "t" : "", c.mode_b, c.mn_b ? "t" : "", c.add ? " added" : "");
-    unsigned each = k_of(f), k = each * c.steps, rows = c.m / f.group, columns = c.n / f.group;
-    unsigned align = rows == 64 && f.group == 1 && !f.ws && random_below(2) ? 16 : 0;
-    unsigned more = f.more & ZEROS ? 32 : 0, parts = f.ws ? 128 / c.m : f.group == 2 && c.m == 128 ? 2 : 1; // columns of B behind the last
+    bool sparse = f.more & SPARSE;
+    unsigned each = k_of(f) << sparse, k = each * c.steps, rows = c.m / f.group, columns = c.n / f.group;
+    unsigned align = rows == 64 && (f.group == 1 || f.more & SPARSE) && !f.ws && random_below(2) ? 16 : 0;
+    unsigned more = f.more & ZEROS ? 32 : 0, parts = f.ws ? 128 / c.m : f.group == 2 && c.m == 128 && !(f.more & SPARSE) ? 2 : 1; // columns of B behind the last
     Matrix a(c.m, k, c.a), b(c.n + more, k, c.b), d(c.m, c.n, c.d == 'i' ? 's' : 'f');
-    unsigned chunk = scaled(f) ? (unsigned)f.scale_d : each, chunks = each / chunk;
+    Sparse sp(a, c.a, c.infinite);
+    if (sparse)
+        a = sp.whole;
+    for (unsigned i = 0; i < b.v.size() && c.infinite; i++)
+        if (i % b.k % (c.a == 't' ? 2 : 4) >= (c.a == 't' ? 1 : 2))
+            b.v[i] = INFINITY;
+    const Matrix &stored = sparse ? sp.stored : a;
+    unsigned chunk = scaled(f) ? (unsigned)f.scale_d << sparse : each, chunks = each / chunk;
     Scales sa(c.m, chunks, c.ue4m3), sb(c.n, chunks, c.ue4m3);
     uint64_t zeros = random_word() | (uint64_t)random_below(16) << 32 | (uint64_t)(random_below(4) != 0) << 39 | (uint64_t)random_below(20) << 40 | (uint64_t)random_below(20) << 48 |
                      (uint64_t)random_below(17) << 56;
@@ -366,7 +435,7 @@ static void check_form(const Form &f, const Case &c)
             x += INT32_MAX - 100000;
     Job j = {};
     uint32_t bytes_a = 0, bytes_b;
-    gmma_layout ga = layout_of(c.a, c.mode_a, c.mn_a, rows, each, c.steps, &j.step_a, &bytes_a), gb = layout_of(c.b, c.mode_b, c.mn_b, columns + more, each, c.steps, &j.step_b, &bytes_b);
+    gmma_layout ga = layout_of(c.a, c.mode_a, c.mn_a, rows, k_of(f), c.steps, &j.step_a, &bytes_a), gb = layout_of(c.b, c.mode_b, c.mn_b, columns + more, each, c.steps, &j.step_b, &bytes_b);
     if (f.cells)
         bytes_a = 0;
     j.bytes = bytes_a + bytes_b, j.steps = c.steps, j.add = c.add, j.issuer = random_below((unsigned)f.group), j.idesc = descriptor_of(f, c);
@@ -381,19 +450,22 @@ static void check_form(const Form &f, const Case &c)
         x = random_word();
     for (int g = 0; g < f.group; g++) {
         if (!f.cells)
-            fill(image + g * j.bytes, ga, c.a, a, g * rows, rows, bytes_a);
+            fill(image + g * j.bytes, ga, c.a, stored, g * rows, rows, bytes_a);
         fill(image + g * j.bytes + bytes_a, gb, c.b, b, g * columns, columns + more, bytes_b);
     }
     for (unsigned row = 0; row < c.m; row++) {
         unsigned bits = container(c.a);
         for (const Place &p : places(f, c.m, c.n, align, row, -1))
-            for (unsigned i = 0; f.cells && i < k; i++) {
-                uint32_t x = (encoded(c.a, a(row, i)) & (uint32_t)((UINT64_C(1) << bits) - 1)) << (c.a == 'z' ? 2 : 0), &to = cell(cells, p, (j.a_cell & 0xffff) + i * bits / 32);
+            for (unsigned i = 0; f.cells && i < stored.k; i++) {
+                uint32_t x = (encoded(c.a, stored(row, i)) & (uint32_t)((UINT64_C(1) << bits) - 1)) << (c.a == 'z' ? 2 : 0), &to = cell(cells, p, (j.a_cell & 0xffff) + i * bits / 32);
                 to = i * bits % 32 ? to | x << i * bits % 32 : x;
             }
         for (unsigned col = 0; col < c.n; col++)
             cell(cells, places(f, c.m, c.n, align, row, (int)col)[0], j.d & 0xffff) = encoded(c.d, d(row, col)) | (c.d == 'h' ? 0xabcd0000 : 0);
     }
+    j.indices = (448 + 2 * random_below(4)) | align << 16;
+    for (unsigned s = 0; sparse && s < c.steps; s++)
+        sp.put(cells, f, c, align, j.indices & 0xffff, s, sp.chunks / c.steps);
     for (unsigned g = 0; scaled(f) && g < (unsigned)f.group; g++) {
         sa.put(cells, g, j.scale_a, c.id_a, g * rows, rows, 1);
         sb.put(cells, g, j.scale_b, c.id_b, 0, c.n, parts);
@@ -408,7 +480,8 @@ static void check_form(const Form &f, const Case &c)
                 double part = 0;
                 unsigned from = f.more & SHIFTS_A && row % rows < rows - 1 ? row + 1 : row;
                 for (unsigned i = 0; i < each && !zero[col]; i++)
-                    part += a(from, s * each + i) * b(col + shift, s * each + i) * (scaled(f) ? sa.v[row * chunks + i / chunk] * sb.v[col * chunks + i / chunk] : 1);
+                    if (a(from, s * each + i) != 0)
+                        part += a(from, s * each + i) * b(col + shift, s * each + i) * (scaled(f) ? sa.v[row * chunks + i / chunk] * sb.v[col * chunks + i / chunk] : 1);
                 sum = kept(c, ldexp(sum, scaled(f) ? 0 : -f.scale_d) + (c.negate_a != c.negate_b ? -part : part));
             }
             Place p = places(f, c.m, c.n, align, row, (int)col)[0];
@@ -439,9 +512,9 @@ static void check_forms()
             const char *types = factor_types(f.kind);
             unsigned kinds = (unsigned)strlen(types);
             Case c = {};
-            c.m = f.ws ? 32u << round % 3 : (scaled(f) && f.group == 1) || f.more & SHIFTS_A ? 128 * f.group : (64u << round % 2) * f.group;
+            c.m = f.ws ? 32u << round % 3 : (scaled(f) && (f.group == 1 || f.more & SPARSE)) || f.more & SHIFTS_A ? 128 * f.group : (64u << round % 2) * f.group;
             unsigned step = f.kind == 'i' ? (f.group == 2 ? 32 : 16) : 8 * f.group;
-            c.n = f.ws ? ws_n[random_below(3)] : step * (1 + random_below(256 / step));
+            c.n = f.ws ? ws_n[random_below(f.more & SPARSE ? 2 : 3)] : step * (1 + random_below(256 / step));
             c.a = types[random_below(kinds)];
             c.b = strchr("8im", f.kind) ? types[random_below(kinds)] : c.a;
             c.d = f.kind == 'i' ? 'i' : f.kind != 't' && !scaled(f) && random_below(2) ? 'h' : 'f';
@@ -454,13 +527,20 @@ static void check_forms()
             if (c.mn_b && c.mode_b) // whole atoms of columns
                 while (c.n / f.group * bits_of(c.b) / 8 % 16)
                     c.n += step;
+            if (f.more & SPARSE) { // B has 64 bytes of k, for which an atom of 32 has no room
+                c.selector = f.kind == 'h' || f.kind == 't' ? random_below(2) : 0;
+                c.mode_b = c.mode_b == 3 && !c.mn_b ? 1 : c.mode_b;
+                c.infinite = strchr("hbt5", c.b) && random_below(2);
+            }
             // K-major atoms have room for so many steps of 32 bytes
             gmma_layout a = { 8, c.mode_a, 0, 0, 0 }, b = { 8, c.mode_b, 0, 0, 0 };
             c.steps = 1 + random_below(4);
             if (!f.cells && !c.mn_a && c.mode_a && gmma_width(&a) / 2 < c.steps)
                 c.steps = gmma_width(&a) / 2;
-            if (!c.mn_b && c.mode_b && gmma_width(&b) / 2 < c.steps)
-                c.steps = gmma_width(&b) / 2;
+            unsigned pieces_b = f.more & SPARSE ? 4 : 2;
+            b.mode = c.mode_b;
+            if (!c.mn_b && c.mode_b && gmma_width(&b) / pieces_b < c.steps)
+                c.steps = gmma_width(&b) / pieces_b;
             c.ue4m3 = f.kind == 'n' && f.scale_d == 16 && random_below(2);
             unsigned count = scaled(f) ? k_of(f) / (unsigned)f.scale_d : 4;
             c.id_a = random_below(4) / count * count, c.id_b = random_below(4) / count * count;

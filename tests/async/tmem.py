@@ -145,6 +145,9 @@ def products():
     says("no pair", mma(half | m128 | n16, form="cta_group::2.kind::f16"), ".cta_group::2 after .cta_group::1")
     says("both kinds of scales", mma(1 << 27 | n16 | 1 << 7 | 1 << 10, form="cta_group::1.kind::mxf4.block_scale.block32").replace("%r20, %p1", "%r20, [%r10+32], [%r10+48], %p1"),
          "scales of E4M3")
+    says("scales not allocated", mma(1 << 27 | n16 | 1 << 23, form="cta_group::1.kind::mxf8f6f4.block_scale").replace("%r20, %p1", "%r20, [%r10+62], [%r10+40], %p1"),
+         "scales: columns 62 to 65", "from 64 on")
+    says("indices in another lane", mma(half | m128 | n16 | 4, form="sp.cta_group::1.kind::f16").replace("%d6, %r20", "%d6, [%r10+0x100030], %r20"), "indices of a sparse A begin in lane 16")
     says("a scale of D", mma(half | m128 | n16, rest=", 16"), "a scale of D is a literal from 0 to 15")
 
 
