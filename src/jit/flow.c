@@ -61,9 +61,19 @@ static bool parts_lanes(const hw_gen *g, uint32_t b)
            t->guard.kind == HW_V_REG;
 }
 
-/* In memory that SROA leaves alone: its work grows with masks times blocks. */
+enum { MOST_BLOCKS_FOR_VALUES = 300 };
+
+bool hwg_masks_together(const hw_gen *g)
+{
+    return g->an->nblocks > MOST_BLOCKS_FOR_VALUES;
+}
+
+/* In memory that SROA leaves alone: its work grows with masks times blocks. Where registers are kept in frame.save, the masks are
+ * too: when the warp leaves and comes back they are there. */
 static hw_lv opaque_masks(hw_gen *g)
 {
+    if (g->masks_stay)
+        return hwg_frame_once(g, offsetof(hw_frame, save), g->ptr);
     hw_lt t = LLVMArrayType2(g->i32, g->an->nblocks);
     hw_lv all = hwg_alloca_raw(g, t, 64, "pend");
     hw_lt ft = LLVMFunctionType(g->voidt, &g->ptr, 1, false);
@@ -77,12 +87,9 @@ static hw_lv opaque_masks(hw_gen *g)
     return all;
 }
 
-enum { MOST_BLOCKS_FOR_VALUES = 300 };
-
 static void make_pend(hw_gen *g)
 {
-    bool large = g->an->nblocks > MOST_BLOCKS_FOR_VALUES;
-    hw_lv all = large ? opaque_masks(g) : NULL;
+    hw_lv all = g->masks = hwg_masks_together(g) ? opaque_masks(g) : NULL;
     for (uint32_t b = 0; b < g->an->nblocks; b++) {
         if (!g->may_wait[b])
             continue;
@@ -166,7 +173,7 @@ static void wait_at(hw_gen *g, uint32_t t, hw_lv m)
 static void nobody_waits(hw_gen *g)
 {
     if ((g->an->divergent[g->block] && g->version != GEN_FULL) || g->rotate ||
-        g->an->nblocks > MOST_BLOCKS_FOR_VALUES)
+        hwg_masks_together(g))
         return;
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (g->pend[b])

@@ -40,7 +40,9 @@ static void choose_homes(hw_gen *g)
     for (uint32_t i = 0; i < g->an->nlive; i++)
         g->crosses[g->an->live_reg[i]] = true;
     g->homes = g->lean && g->f->is_kernel && waits(g) ? g->crosses : NULL;
-    g->homes_bytes = g->homes_limit = 0;
+    g->masks_stay = g->homes && hwg_masks_together(g);
+    g->homes_bytes = g->masks_stay ? g->an->nblocks * (uint32_t)sizeof(uint32_t) : 0;
+    g->homes_limit = (g->homes_bytes + HOME_ALIGN - 1) / HOME_ALIGN * HOME_ALIGN;
     for (uint32_t i = 0; i < g->an->nlive && g->homes; i++) {
         uint32_t reg = g->an->live_reg[i];
         const hw_shape *s = &g->an->shape[reg];

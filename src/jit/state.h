@@ -124,6 +124,8 @@ typedef struct hw_gen {
     uint32_t homes_bytes, homes_limit; /* so far; at most */
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
     hw_lv *pend;           /* per block: i32 alloca of waiting lanes, if any may wait */
+    hw_lv masks;           /* where all of them lie, one a block; NULL: each is an alloca */
+    bool masks_stay;       /* in frame.save, before the homes */
     hw_lb *body[GEN_VERSIONS];
     hw_lb *check; /* per position in the order, and one for the end */
     hw_lb *take;  /* per block: let the lanes waiting there run; NULL until needed */

@@ -28,6 +28,7 @@ typedef struct layout {
     bool
         defers; /* homes lie where the canonical layout does: nothing is written before all is read */
     hw_lv clear; /* the pending masks, cleared before the rest is written; NULL: not to be */
+    hw_lv masks; /* they lie together, are moved all at once, and here; NULL: they do not */
     HW_VEC(moved) moves;
 } layout;
 
@@ -207,6 +208,10 @@ static void break_block(hw_gen *g)
 
 static void put_rest(hw_gen *g, const layout *l)
 {
+    bool saves = l->what == SAVE;
+    if (l->masks) /* the places may overlap: homes have been read, and nothing is written yet */
+        LLVMBuildMemMove(g->b, saves ? l->masks : g->masks, 4, saves ? g->masks : l->masks, 4,
+                         hwg_k(g->i64, g->an->nblocks * UINT64_C(4)));
     if (l->clear) /* most are zero */
         LLVMBuildMemSet(g->b, l->clear, hwg_k(g->i8, 0),
                         hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
@@ -275,17 +280,30 @@ static bool mask_may_be_set(const hw_gen *g, uint32_t b, uint32_t block, uint32_
            (g->rotate || g->fast || (waiting && hw_bit(waiting, b)));
 }
 
+static void move_masks_together(hw_gen *g, layout *l)
+{
+    if (g->masks_stay && !l->canonical)
+        return;
+    l->masks = hwg_gep_k(g, l->base, l->at);
+    l->at += g->an->nblocks * 4;
+}
+
 static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
 {
     uint32_t block = p->block;
+    if (!p->parked && !l->canonical && !g->an->divergent[block])
+        return;
+    if (!p->parked)
+        move_as(g, l, g->mask_slot, g->i32);
+    if (g->masks) {
+        move_masks_together(g, l);
+        return;
+    }
     for (uint32_t b = 0; p->parked && b < g->an->nblocks; b++)
         if (g->pend[b])
             move_as(g, l, g->pend[b], g->i32);
     if (p->parked)
         return;
-    if (!l->canonical && !g->an->divergent[block])
-        return;
-    move_as(g, l, g->mask_slot, g->i32);
     uint32_t ran = ran_before(g, block);
     if (l->canonical && l->what == SAVE)
         l->clear = hwg_gep_k(g, l->base, l->at);
