@@ -118,8 +118,15 @@ typedef enum hw_site_space {
     HW_SITE_CONST,
     HW_SITE_TEXTURE, /* addresses are sectors: see hw_access_told */
     HW_SITE_SURFACE, /* the same */
+    HW_SITE_BULK,    /* global memory touched by bulk and tensor copies: sectors as well */
     HW_SITE_SPACES
 } hw_site_space;
+
+typedef enum hw_site_via { /* of what a device tells apart among loads and stores */
+                           HW_VIA_PLAIN,
+                           HW_VIA_COPY,   /* cp.async */
+                           HW_VIA_MATRIX, /* ldmatrix, stmatrix */
+} hw_site_via;
 
 typedef enum hw_site_pattern {                /* how far lanes are from lane 0: */
                                HW_SITE_FIXED, /* said by offset */
@@ -130,6 +137,7 @@ typedef enum hw_site_pattern {                /* how far lanes are from lane 0: 
 typedef struct hw_site {
     uint32_t place, block, inst;
     uint8_t kind, space; /* hw_site_kind, hw_site_space */
+    uint8_t via;         /* hw_site_via */
     uint8_t bytes;       /* of one lane's access: 1, 2, 4, 8, 16, 32 */
     uint8_t elements;    /* of a vector access; bytes / elements each */
     uint8_t atom;        /* hw_wir_atom of atomics */
@@ -237,7 +245,7 @@ typedef struct hw_access_told {
      * neighbouring lanes are neighbours, comes so: offset / w * 32 * w + lane * w + offset % w, w = the site's bytes
      * or 4 if less. */
     const uint64_t *address;
-    /* Textures and surfaces: `address` has the distinct 32-byte sectors that the lanes asked for, `lanes` says which of the
+    /* Textures, surfaces and bulk copies: `address` has the distinct 32-byte sectors that the lanes asked for, `lanes` says which of the
      * 32, and may be 0; more than 32 come in several parts, of which only the first says how many lanes asked and for how
      * many bytes each. Arrays lie in blocks of 64 bytes by 8 rows, in pairs of rows of 16 bytes, as in device memory. */
     uint32_t asked_lanes, asked_bytes;

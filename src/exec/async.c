@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bulk copies and reductions (PTX ISA 9.7.9.25): complete when the helper returns, and told to the mbarrier. */
+#include "count.h"
 #include "mbarrier.h"
 
 enum { BULK_ALIGN = 16 };
@@ -88,6 +89,40 @@ static void move_to_all(hw_frame *f, const bulk *b, uint64_t aux)
     }
 }
 
+/* Addresses outside the shared memory of all blocks of the cluster are global. */
+static bool is_global(const hw_frame *f, uint64_t address)
+{
+    uint32_t blocks = f->cluster[0] * f->cluster[1] * f->cluster[2];
+    uint64_t bytes = blocks > 1 ? (uint64_t)blocks << HW_WINDOW_BITS : f->total_shared;
+    return address - f->cluster_base >= bytes;
+}
+
+static uint32_t bytes_written(const bulk *b, uint64_t aux)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < BULK_ALIGN; i++)
+        n += (b->mask >> i) & 1;
+    return aux & HW_BULK_MASK ? b->bytes / BULK_ALIGN * n : b->bytes;
+}
+
+/* A multicast reads once. */
+static void count(hw_frame *f, uint32_t lane, const bulk *b, uint64_t aux)
+{
+    bool reads = is_global(f, b->from), writes = is_global(f, b->to);
+    hw_touched t = { 0 };
+    if (!f->counters || aux & HW_BULK_FILL)
+        return;
+    if (reads) {
+        hw_count_run(&t, b->from, b->bytes);
+        hw_count_bulk(f, lane, false, &t);
+    }
+    if (writes) {
+        hw_count_run(&t, b->to, b->bytes);
+        t.bytes = bytes_written(b, aux);
+        hw_count_bulk(f, lane, true, &t);
+    }
+}
+
 void hw_h_bulk(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     for (uint32_t left = lanes; left; left &= left - 1) {
@@ -96,11 +131,12 @@ void hw_h_bulk(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t a
         bulk b = bulk_of(io, l);
         if (aux & HW_BULK_MULTICAST) {
             move_to_all(f, &b, aux);
-            continue;
+        } else {
+            move(f, &b, aux);
+            if (aux & HW_BULK_MBARRIER)
+                hw_mbarrier_complete_tx(f, b.barrier, b.bytes);
         }
-        move(f, &b, aux);
-        if (aux & HW_BULK_MBARRIER)
-            hw_mbarrier_complete_tx(f, b.barrier, b.bytes);
+        count(f, l, &b, aux);
     }
     f->fault_lanes = 0;
 }

@@ -198,22 +198,17 @@ void hw_count_listen(hw_frame *f)
     hw_count_empty(b->worker->tally);
 }
 
-void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_t *sector,
-                      uint32_t n)
+static void tell_sectors(hw_frame *f, hw_access_told a, const uint64_t *sector, uint32_t n)
 {
     const hw_block *block = f->owner;
     struct hw_tally *t = block->worker->tally;
     const hw_count_table *table = f->counters == t->slow ? t->slow_table : t->table;
-    hw_access_told a = { .site = f->told_site,
-                         .space = table->sites[f->told_site].space,
-                         .real = true,
-                         .times = 1,
-                         .asked_lanes = lanes,
-                         .asked_bytes = bytes,
-                         .sm = f->smid,
-                         .warp = f->warp,
-                         .thread_block =
-                             atomic_load_explicit(&block->index, memory_order_relaxed) };
+    a.space = table->sites[a.site].space;
+    a.real = true;
+    a.times = 1;
+    a.sm = f->smid;
+    a.warp = f->warp;
+    a.thread_block = atomic_load_explicit(&block->index, memory_order_relaxed);
     hw_count_empty(t); /* accesses are told in order */
     do {
         uint32_t here = n < HW_WARP_LANES ? n : HW_WARP_LANES;
@@ -224,6 +219,58 @@ void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_
         sector += here;
         n -= here;
     } while (n);
+}
+
+void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_t *sector,
+                      uint32_t n)
+{
+    tell_sectors(
+        f, (hw_access_told){ .site = f->told_site, .asked_lanes = lanes, .asked_bytes = bytes },
+        sector, n);
+}
+
+/* ---- bulk copies ---- */
+
+enum { SECTOR = 32 };
+
+void hw_count_run(hw_touched *t, uint64_t address, uint64_t bytes)
+{
+    uint64_t first = address / SECTOR, last = (address + bytes - 1) / SECTOR;
+    size_t n = t->n + (size_t)(last - first + 1);
+    if (!bytes)
+        return;
+    if (n > t->cap) {
+        t->cap = 2 * n;
+        t->sector = realloc(t->sector, t->cap * sizeof *t->sector);
+        if (!t->sector)
+            hw_oom(t->cap * sizeof *t->sector);
+    }
+    for (uint64_t s = first; s <= last; s++)
+        t->sector[t->n++] = s * SECTOR;
+    t->bytes += bytes;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void hw_count_bulk(hw_frame *f, uint32_t lane, bool store, hw_touched *t)
+{
+    size_t n = 0;
+    if (t->n)
+        qsort(t->sector, t->n, sizeof *t->sector, ascending);
+    for (size_t i = 0; i < t->n; i++)
+        if (!n || t->sector[n - 1] != t->sector[i])
+            t->sector[n++] = t->sector[i];
+    const hw_access_told a = { .site = f->told_site + store,
+                               .asked_lanes = UINT32_C(1) << lane,
+                               .asked_bytes = (uint32_t)t->bytes };
+    static const uint64_t none;
+    tell_sectors(f, a, n ? t->sector : &none, (uint32_t)n);
+    free(t->sector);
+    *t = (hw_touched){ 0 };
 }
 
 void hw_count_ended(struct hw_tally *t, uint64_t block)

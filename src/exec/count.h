@@ -26,7 +26,15 @@ uint64_t *hw_count_slow(hw_worker *k, const hw_code *slow);
 /* A texture or surface access of these lanes, bytes each, touched n distinct sectors. */
 void hw_count_sectors(hw_frame *f, uint32_t lanes, uint32_t bytes, const uint64_t *sector,
                       uint32_t n);
-void hw_count_ended(struct hw_tally *t, uint64_t block); /* a block ended */
+/* What a bulk copy touches of global memory: runs of bytes, gathered while it is carried out and then told. */
+typedef struct hw_touched {
+    uint64_t *sector; /* addresses */
+    size_t n, cap;
+    uint64_t bytes;
+} hw_touched;
+void hw_count_run(hw_touched *t, uint64_t address, uint64_t bytes);
+void hw_count_bulk(hw_frame *f, uint32_t lane, bool store, hw_touched *t); /* and frees t */
+void hw_count_ended(struct hw_tally *t, uint64_t block);                   /* a block ended */
 /* Tell what is on the worker's tapes: before its blocks' frames change. */
 void hw_count_empty(struct hw_tally *t);
 /* The callback of generated code: a tape is full. */

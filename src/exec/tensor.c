@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Bulk copies of boxes of tensors, and fields of tensor maps replaced (PTX ISA 9.7.9.27, 9.7.9.28). */
+#include "count.h"
 #include "mbarrier.h"
 
 enum { PIECE = 16, BOX_ALIGN = 128, MAP_ALIGN = 64, GATHERED = 4, FIRST_COORDINATE = 4 };
@@ -9,8 +10,9 @@ typedef struct copy {
     hw_tensor_map map;
     uint64_t aux, shared, barrier;
     uint32_t mask, ncoords;
-    int32_t c[5];      /* as given */
-    int32_t offset[3]; /* im2col: of the elements from the filter's base */
+    int32_t c[5];        /* as given */
+    int32_t offset[3];   /* im2col: of the elements from the filter's base */
+    hw_touched *touched; /* not NULL: only look where global memory is touched */
 } copy;
 
 static hw_tensor_mode mode_of(const copy *t)
@@ -122,6 +124,10 @@ static void move_row(const copy *t, uint64_t box, uint64_t offset, const int64_t
     unsigned size = hw_tensor_element_bytes(t->map.type);
     int64_t n = t->map.box[0];
     run r = inside ? run_of(t, c) : (run){ n, n, 0 };
+    if (t->touched) {
+        hw_count_run(t->touched, r.global, (uint64_t)(r.to - r.from) * size);
+        return;
+    }
     for (int64_t i = 0, end; i < n; i = end) {
         end = piece_end(t, &r, i);
         uint8_t *at = place(t, box, offset + (uint64_t)i * size);
@@ -201,15 +207,29 @@ static uint64_t bytes_of(const copy *t)
     return gathers ? row * GATHERED : hw_tensor_box_bytes(&t->map);
 }
 
-static void move_box(const copy *t, uint64_t box)
+static void move_all(const copy *t, uint64_t box)
 {
-    hw_need_memory(t->f, box, bytes_of(t), BOX_ALIGN);
     if (mode_of(t) == HW_TENSOR_GATHER)
         move_rows(t, box);
     else if (t->map.im2col)
         move_pixels(t, box);
     else
         move_tile(t, box);
+}
+
+static void move_box(const copy *t, uint64_t box)
+{
+    hw_need_memory(t->f, box, bytes_of(t), BOX_ALIGN);
+    move_all(t, box);
+}
+
+/* Elements outside the tensor are not read; a multicast reads once. */
+static void count(copy *t, uint32_t lane)
+{
+    hw_touched touched = { 0 };
+    t->touched = &touched;
+    move_all(t, t->shared);
+    hw_count_bulk(t->f, lane, t->aux & HW_BULK_STORE, &touched);
 }
 
 /* ---- a copy ---- */
@@ -274,6 +294,8 @@ void hw_h_tensor(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t
         take_map(&t, ((const uint64_t *)io->src[1])[l]);
         take_offsets(&t, io, l);
         carry_out(&t);
+        if (f->counters)
+            count(&t, l);
     }
     f->fault_lanes = 0;
 }

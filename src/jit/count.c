@@ -451,6 +451,26 @@ static void count_site(hw_gen *g, const hw_wir_insn *in, uint32_t site, unsigned
     hwg_at(g, on);
 }
 
+/* What a copy reads: lanes that only fill with zeros read nothing. */
+static void count_read(hw_gen *g, const hw_wir_insn *in, uint32_t site)
+{
+    hw_lv all = g->exec;
+    if (in->src[2].kind != HW_V_REG) {
+        if (in->src[2].imm)
+            count_site(g, in, site, 0);
+        return;
+    }
+    hw_lv bytes = hwg_src_vec(g, in, 2);
+    hw_lb yes = hwg_block(g, "reads"), on = hwg_block(g, "read");
+    g->exec = b_and(g, all, hwg_vec_mask(g, b_icmp(g, LLVMIntNE, bytes, hwg_klike(bytes, 0))));
+    LLVMBuildCondBr(g->b, b_icmp(g, LLVMIntNE, g->exec, hwg_k(g->i32, 0)), yes, on);
+    hwg_at(g, yes);
+    count_site(g, in, site, 0);
+    LLVMBuildBr(g->b, on);
+    hwg_at(g, on);
+    g->exec = all;
+}
+
 void hwg_count_access(hw_gen *g, const hw_wir_insn *in)
 {
     uint32_t site = g->count ? map_of(g)->site[number(g)] : HW_NO_INDEX;
@@ -460,7 +480,9 @@ void hwg_count_access(hw_gen *g, const hw_wir_insn *in)
         hwg_store(g, hwg_k(g->i32, site), hwg_frame_addr(g, offsetof(hw_frame, told_site)), 4);
         return;
     }
-    count_site(g, in, site, 0);
-    if (in->op == HW_W_COPY)
-        count_site(g, in, site + 1, 1);
+    if (in->op == HW_W_COPY) {
+        count_read(g, in, site);
+        site++;
+    }
+    count_site(g, in, site, in->op == HW_W_COPY);
 }

@@ -181,6 +181,7 @@ static hw_site site_of(const hw_wir_insn *in, hw_site_kind kind, unsigned space)
                       .atom = in->atom,
                       .readonly = kind == HW_SITE_LOAD && in->flags & HW_I_READONLY,
                       .part = in->flags & HW_I_PART,
+                      .via = in->flags & HW_I_MATRIX ? HW_VIA_MATRIX : HW_VIA_PLAIN,
                       .bypass_l1 = atomic || in->flags & (HW_I_VOLATILE | HW_I_L2),
                       .add = (int64_t)in->imm,
                       .next = HW_NO_INDEX,
@@ -198,6 +199,7 @@ static void add_site(hw_counting *c, hw_site s)
 static void add_copy(hw_counting *c, const hw_wir_insn *in)
 {
     hw_site from = site_of(in, HW_SITE_LOAD, HW_SPACE_GLOBAL);
+    from.via = HW_VIA_COPY;
     from.bytes = (uint8_t)in->imm;
     from.elements = 1;
     from.add = 0;
@@ -222,11 +224,27 @@ static bool add_texels(hw_counting *c, const hw_wir_insn *in)
     return true;
 }
 
+/* Bulk and tensor copies: one for what they read of global memory, one for what they write there. */
+static bool add_bulk(hw_counting *c, const hw_wir_insn *in)
+{
+    bool bulk = in->imm == HW_H_BULK && !(in->aux & HW_BULK_FILL);
+    if (!bulk && in->imm != HW_H_TENSOR)
+        return false;
+    hw_site s = {
+        .place = in->loc, .space = HW_SITE_BULK, .next = HW_NO_INDEX, .first = HW_NO_INDEX
+    };
+    s.kind = HW_SITE_LOAD;
+    add_site(c, s);
+    s.kind = in->aux & HW_BULK_REDUCE ? HW_SITE_REDUCTION : HW_SITE_STORE;
+    add_site(c, s);
+    return true;
+}
+
 /* Adds the sites of an operation; false if it has none. */
 static bool add_sites(hw_counting *c, const hw_wir_insn *in)
 {
     if (in->op == HW_W_HELPER)
-        return add_texels(c, in);
+        return add_texels(c, in) || add_bulk(c, in);
     if (in->op == HW_W_COPY) {
         add_copy(c, in);
         return true;

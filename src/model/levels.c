@@ -278,10 +278,11 @@ static void touch_texels(const asked *k, const hw_access_told *t, bool load)
 {
     uint64_t none = 0;
     cache *c = k->level->readonly.lines ? &k->level->readonly : &k->level->data;
+    bool looks = load && c->lines && t->space != HW_SITE_BULK; /* bulk copies go past it */
     for (uint32_t left = t->lanes; left; left &= left - 1) {
         uint64_t at = t->address[__builtin_ctz(left)], chunk = at >> CHUNK_SHIFT;
         uint32_t missing = 1u << (at % CHUNK / SECTOR);
-        if (load && c->lines) {
+        if (looks) {
             missing = hw_cache_touch(c, chunk, missing, false, &none);
             k->count[HW_CACHE_texture_sectors]++;
             k->count[HW_CACHE_texture_hits] += !missing;
@@ -353,7 +354,7 @@ void hw_model_cache_access(cache_sim *x, uint32_t index, const hw_access_told *t
     if (t->space == HW_SITE_SHARED || !t->real || !t->lanes)
         return;
     block_state *b = find_block(x, s, t->thread_block);
-    bool texels = t->space == HW_SITE_TEXTURE || t->space == HW_SITE_SURFACE;
+    bool texels = t->space >= HW_SITE_TEXTURE;
     for (uint32_t d = 0; texels && d < x->model->n; d++) {
         const asked k = { &b->levels[d], &b->tapes[d], s->counts[d] };
         touch_texels(&k, t, site->kind == HW_SITE_LOAD);

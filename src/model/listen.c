@@ -121,7 +121,7 @@ static void hear(void *state, const hw_access_told *told, uint32_t n)
             continue;
         }
         slot *cell = cell_of(w, t);
-        if (t->space == HW_SITE_TEXTURE || t->space == HW_SITE_SURFACE) {
+        if (t->space >= HW_SITE_TEXTURE) { /* sectors are told */
             hw_model_texels(w->launch->model, t, cell);
             if (w->launch->cache)
                 hw_model_cache_access(w->launch->cache, w->index, t, site);
@@ -190,7 +190,7 @@ static void add_traffic(launch *l)
         if (!l->cells[i])
             continue;
         int traffic = hw_model_traffic((hw_site_space)(i % HW_SITE_SPACES),
-                                       l->table->sites[i / HW_SITE_SPACES].kind);
+                                       &l->table->sites[i / HW_SITE_SPACES]);
         for (uint32_t d = 0; traffic >= 0 && d < l->model->n; d++)
             for (int f = 0; f < HW_FIELDS; f++)
                 l->sums.traffic[d][traffic][f] += l->cells[i][d].field[f];

@@ -140,7 +140,7 @@ bool hw_model_sums_equal(const hw_model *m, const sums *a, const sums *b);
 /* What a launch's counters say: totals, and each instruction's. */
 void hw_model_count(launch *l, const hw_counters *c);
 /* HW_TRAFFIC_* of an access of this kind in this space; -1: none is counted. */
-int hw_model_traffic(hw_site_space space, unsigned kind);
+int hw_model_traffic(hw_site_space space, const hw_site *s);
 
 /* ---- ids.c ---- */
 typedef struct numbering {

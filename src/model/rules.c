@@ -238,7 +238,9 @@ void hw_model_texels(const hw_model *m, const hw_access_told *t, slot *slots)
         add(s, HW_FIELD_transactions, sectors, 1);
         add(s, HW_FIELD_sectors, sectors, 1);
         add(s, HW_FIELD_moved, sectors, 32);
-        add(s, HW_FIELD_least, sectors, 32); /* how near texels are is up to the picture */
+        /* how near texels are is up to the picture */
+        add(s, HW_FIELD_least,
+            t->space == HW_SITE_BULK ? (asked ? (t->asked_bytes + 31) / 32 : 0) : sectors, 32);
     }
 }
 

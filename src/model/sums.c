@@ -113,8 +113,13 @@ void hw_model_count(launch *l, const hw_counters *c)
     l->sums.total[HW_TOTAL_threads] = c->blocks_done * c->block[0] * c->block[1] * c->block[2];
 }
 
-int hw_model_traffic(hw_site_space space, unsigned kind)
+int hw_model_traffic(hw_site_space space, const hw_site *s)
 {
+    static const int8_t special[][2] = {
+        [HW_VIA_PLAIN] = { -1, -1 },
+        [HW_VIA_COPY] = { HW_TRAFFIC_copy_ld, HW_TRAFFIC_copy_st },
+        [HW_VIA_MATRIX] = { HW_TRAFFIC_matrix_ld, HW_TRAFFIC_matrix_st },
+    };
     /* by space, and load, store, atomic */
     static const int8_t table[HW_SITE_SPACES][3] = {
         [HW_SITE_GENERIC] = { -1, -1, -1 },
@@ -124,6 +129,11 @@ int hw_model_traffic(hw_site_space space, unsigned kind)
         [HW_SITE_CONST] = { HW_TRAFFIC_constant_ld, -1, -1 },
         [HW_SITE_TEXTURE] = { HW_TRAFFIC_texture_ld, -1, -1 },
         [HW_SITE_SURFACE] = { HW_TRAFFIC_surface_ld, HW_TRAFFIC_surface_st, -1 },
+        [HW_SITE_BULK] = { HW_TRAFFIC_bulk_ld, HW_TRAFFIC_bulk_st, HW_TRAFFIC_bulk_at },
     };
-    return table[space][kind < HW_SITE_ATOMIC ? kind : HW_SITE_ATOMIC];
+    bool moves = s->kind == HW_SITE_LOAD || s->kind == HW_SITE_STORE;
+    bool told_apart = s->via == HW_VIA_COPY || (s->via && space == HW_SITE_SHARED);
+    if (moves && told_apart)
+        return special[s->via][s->kind];
+    return table[space][s->kind < HW_SITE_ATOMIC ? s->kind : HW_SITE_ATOMIC];
 }

@@ -146,7 +146,7 @@ static json_t *accesses_of(const hw_model *m, const entry *e, uint32_t inst)
         for (int space = 0; space < HW_SITE_SPACES; space++) {
             const slot *slots = e->cells[(size_t)s * HW_SITE_SPACES + (size_t)space];
             const hw_site *site = &e->table->sites[s];
-            int traffic = hw_model_traffic((hw_site_space)space, site->kind);
+            int traffic = hw_model_traffic((hw_site_space)space, site);
             if (slots && traffic >= 0)
                 json_array_append_new(all,
                                       access_of(m, slots, traffic, site, space == HW_SITE_SHARED));

@@ -117,6 +117,7 @@ void w_movmatrix(lw *l)
 
 void w_ldmatrix(lw *l)
 {
+    l->b.marks |= HW_I_MATRIX;
     bool trans = lw_has(l, PTX_M_trans);
     if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], matrices(l), 32))
         return;
@@ -133,6 +134,7 @@ void w_ldmatrix(lw *l)
 
 void w_stmatrix(lw *l)
 {
+    l->b.marks |= HW_I_MATRIX;
     bool trans = lw_has(l, PTX_M_trans);
     if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
         return;
@@ -216,6 +218,7 @@ static hw_wir_val transposed_bytes(lw *l, const hw_wir_val rows[2], unsigned hal
 
 void w_ldmatrix_bytes(lw *l)
 {
+    l->b.marks |= HW_I_MATRIX;
     uint32_t n = matrices(l) * (lw_has(l, PTX_M_m16n16) ? 2 : 1);
     if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], n, 32))
         return;

@@ -96,10 +96,17 @@ static const char *verb(int traffic)
         [HW_TRAFFIC_global_ld] = "load from global memory",
         [HW_TRAFFIC_global_st] = "store to global memory",
         [HW_TRAFFIC_global_at] = "atomic on global memory",
+        [HW_TRAFFIC_copy_ld] = "asynchronous copy from global memory",
+        [HW_TRAFFIC_bulk_ld] = "bulk copy from global memory",
+        [HW_TRAFFIC_bulk_st] = "bulk copy to global memory",
+        [HW_TRAFFIC_bulk_at] = "bulk reduction in global memory",
         [HW_TRAFFIC_local_ld] = "load from local memory",
         [HW_TRAFFIC_local_st] = "store to local memory",
         [HW_TRAFFIC_shared_ld] = "load from shared memory",
         [HW_TRAFFIC_shared_st] = "store to shared memory",
+        [HW_TRAFFIC_matrix_ld] = "matrix load from shared memory",
+        [HW_TRAFFIC_matrix_st] = "matrix store to shared memory",
+        [HW_TRAFFIC_copy_st] = "asynchronous copy to shared memory",
         [HW_TRAFFIC_shared_at] = "atomic on shared memory",
         [HW_TRAFFIC_constant_ld] = "load from constant memory",
         [HW_TRAFFIC_texture_ld] = "texture fetch",
@@ -180,7 +187,8 @@ static const char *coalescing_remedy(const hw_report_site *s)
 static void advise_uncoalesced(asker *x, const hw_report_site *s)
 {
     const uint64_t *f = s->field[x->device];
-    if (s->traffic != HW_TRAFFIC_global_ld && s->traffic != HW_TRAFFIC_global_st)
+    bool moves = s->traffic == HW_TRAFFIC_global_ld || s->traffic == HW_TRAFFIC_global_st;
+    if (!moves && s->traffic != HW_TRAFFIC_copy_ld)
         return;
     if (f[HW_FIELD_moved] <= f[HW_FIELD_least] || !f[HW_FIELD_transactions] ||
         f[HW_FIELD_bytes] >= f[HW_FIELD_moved]) /* lanes that share words: nothing is lost */

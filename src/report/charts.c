@@ -170,9 +170,12 @@ static void beyond(const hw_page *p, int height)
     const uint64_t *c = p->k->sums.cache ? p->k->sums.cache[p->device] : NULL;
     const box l2 = { 470, 0, 70, height, "L2" }, dram = { 650, 0, 70, height, "DRAM" };
     double in = 0, out = 0;
+    static const bool loads[HW_TRAFFICS] = { [HW_TRAFFIC_global_ld] = true,
+                                             [HW_TRAFFIC_copy_ld] = true,
+                                             [HW_TRAFFIC_bulk_ld] = true,
+                                             [HW_TRAFFIC_local_ld] = true };
     for (int t = HW_TRAFFIC_global_ld; t <= HW_TRAFFIC_local_st; t++)
-        *(t == HW_TRAFFIC_global_ld || t == HW_TRAFFIC_local_ld ? &in : &out) +=
-            (double)at(p, t, HW_FIELD_moved);
+        *(loads[t] ? &in : &out) += (double)at(p, t, HW_FIELD_moved);
     draw_box(p, &l2);
     draw_box(p, &dram);
     if (!c) {
@@ -191,18 +194,41 @@ static void beyond(const hw_page *p, int height)
     text_at(p, 595, 66, "middle", "simulated");
 }
 
+typedef struct way { /* between registers (copies: shared memory) and the rest */
+    const char *name;
+    int load, store;
+    bool always;
+} way;
+
+static bool is_used(const hw_page *p, const way *w)
+{
+    return w->always || (w->load >= 0 && at(p, w->load, HW_FIELD_accesses)) ||
+           (w->store >= 0 && at(p, w->store, HW_FIELD_accesses));
+}
+
 void hw_chart_memory(const hw_page *p)
 {
     bool amd = p->run->devices[p->device]->vendor == HW_VENDOR_AMD;
-    const int height = 5 * ROW - 16;
+    const way ways[] = {
+        { "Global", HW_TRAFFIC_global_ld, HW_TRAFFIC_global_st, true },
+        { "Atomics", -1, HW_TRAFFIC_global_at, true },
+        { "Local", HW_TRAFFIC_local_ld, HW_TRAFFIC_local_st, true },
+        { amd ? "LDS" : "Shared", HW_TRAFFIC_shared_ld, HW_TRAFFIC_shared_st, true },
+        { "Constant", HW_TRAFFIC_constant_ld, -1, true },
+        { "Matrices", HW_TRAFFIC_matrix_ld, HW_TRAFFIC_matrix_st, false },
+        { "Copies", HW_TRAFFIC_copy_ld, -1, false },
+        { "Bulk copies", HW_TRAFFIC_bulk_ld, HW_TRAFFIC_bulk_st, false },
+    };
+    int rows = 0, row = 0;
+    for (size_t i = 0; i < HW_COUNTOF(ways); i++)
+        rows += is_used(p, &ways[i]);
+    const int height = rows * ROW - 16;
     const box registers = { 0, 0, LEFT, height, "Registers" };
     open_svg(p, 722, height + 4, "Memory: bytes asked for, and bytes moved beyond");
     draw_box(p, &registers);
-    lane(p, 0, "Global", HW_TRAFFIC_global_ld, HW_TRAFFIC_global_st);
-    lane(p, ROW, "Atomics", -1, HW_TRAFFIC_global_at);
-    lane(p, 2 * ROW, "Local", HW_TRAFFIC_local_ld, HW_TRAFFIC_local_st);
-    lane(p, 3 * ROW, amd ? "LDS" : "Shared", HW_TRAFFIC_shared_ld, HW_TRAFFIC_shared_st);
-    lane(p, 4 * ROW, "Constant", HW_TRAFFIC_constant_ld, -1);
+    for (size_t i = 0; i < HW_COUNTOF(ways); i++)
+        if (is_used(p, &ways[i]))
+            lane(p, row++ * ROW, ways[i].name, ways[i].load, ways[i].store);
     beyond(p, 3 * ROW - 16);
     close_svg(p);
 }
@@ -216,9 +242,11 @@ static const char *site_name(const hw_page *p, const hw_report_site *s)
     bool line = s->place.file && s->place.line;
     return hw_arena_printf(p->o->arena, "%s %u %s", line ? "line" : "PTX",
                            line ? s->place.line : s->ptx_line,
-                           s->traffic == HW_TRAFFIC_shared_ld   ? "load"
-                           : s->traffic == HW_TRAFFIC_shared_st ? "store"
-                                                                : "atomic");
+                           s->traffic == HW_TRAFFIC_shared_at   ? "atomic"
+                           : s->traffic == HW_TRAFFIC_shared_ld ? "load"
+                           : s->traffic == HW_TRAFFIC_matrix_ld ? "matrices"
+                           : s->traffic == HW_TRAFFIC_copy_st   ? "copy"
+                                                                : "store");
 }
 
 static void heat_row(const hw_page *p, const hw_report_site *s, int y, uint32_t banks)

@@ -18,6 +18,9 @@ double hw_report_excess(const uint64_t f[HW_FIELDS], int traffic)
     switch (traffic) {
     case HW_TRAFFIC_shared_ld:
     case HW_TRAFFIC_shared_st:
+    case HW_TRAFFIC_matrix_ld:
+    case HW_TRAFFIC_matrix_st:
+    case HW_TRAFFIC_copy_st:
         return (double)f[HW_FIELD_passes] - (double)f[HW_FIELD_ideal];
     case HW_TRAFFIC_shared_at:
         return (double)f[HW_FIELD_passes] - (double)f[HW_FIELD_ideal] +

@@ -197,6 +197,20 @@ static void kernel(hw_out *o, const hw_report_run *run, const hw_report_kernel *
         hw_report_source(o, run, k, d);
 }
 
+/* Are there products of warpgroups, or bulk copies? How they use shared memory is not known. */
+static bool has_unknown_passes(const hw_report_run *run)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < run->n_kernels && run->n_devices; i++) {
+        const hw_report_kernel *k = &run->kernels[i];
+        for (int t = HW_TRAFFIC_bulk_ld; t <= HW_TRAFFIC_bulk_at; t++)
+            any |= k->sums.traffic[0][t][HW_FIELD_accesses] != 0;
+        for (uint32_t s = 0; s < k->n_sites && !any; s++)
+            any |= k->sites[s].text && strstr(k->sites[s].text, "wgmma.mma_async") != NULL;
+    }
+    return any;
+}
+
 const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
 {
     HW_VEC(const char *) lines = { 0 };
@@ -228,7 +242,11 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
                     "approximate: on devices with waves of 64 each warp of 32 is taken as half a "
                     "wave");
     hw_vec_push(a, &lines,
-                "not modelled: time, cycles, stalls, throughputs, issue, achieved occupancy");
+                has_unknown_passes(run)
+                    ? "not modelled: time, cycles, stalls, throughputs, issue, achieved occupancy; "
+                      "passes of shared memory in which wgmma reads its factors and bulk copies "
+                      "read and write (how is not published)"
+                    : "not modelled: time, cycles, stalls, throughputs, issue, achieved occupancy");
     hw_vec_push(a, &lines, NULL);
     return lines.ptr;
 }

@@ -141,6 +141,7 @@ enum {
     /* CBR: the lanes that take the source's branch are those that go to target[1]; BRX: those that do not
      * go to the last target; EXIT made of a branch: those that stay */
     HW_I_ELSE = 1 << 21,
+    HW_I_MATRIX = 1 << 22, /* part of ldmatrix or stmatrix */
 };
 
 typedef struct hw_wir_val {

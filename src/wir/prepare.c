@@ -328,7 +328,8 @@ static void drop_unreached(preparer *p)
 /* What only says how instructions are counted. */
 static void forget_counting(hw_wir_block *b)
 {
-    const uint32_t counting = HW_I_HEAD | HW_I_MADE | HW_I_CALLS | HW_I_MOVE_PARAM | HW_I_ELSE;
+    const uint32_t counting =
+        HW_I_HEAD | HW_I_MADE | HW_I_CALLS | HW_I_MOVE_PARAM | HW_I_ELSE | HW_I_MATRIX;
     size_t n = 0;
     for (size_t k = 0; k < b->insns.len; k++) {
         if (b->insns.ptr[k].op == HW_W_NOP)

@@ -136,7 +136,7 @@ static void expect(const hw_device *d, const hw_site *s, const hw_access_told *t
                           .width = s->bytes,
                           .kind = kinds[s->kind],
                           .bypass_l1 = s->bypass_l1 };
-    int traffic = hw_model_traffic((hw_site_space)s->space, s->kind);
+    int traffic = hw_model_traffic((hw_site_space)s->space, s);
     uint64_t *x = f[traffic], lanes = (uint64_t)__builtin_popcount(t->lanes);
     x[HW_FIELD_accesses]++;
     x[HW_FIELD_lanes] += lanes;

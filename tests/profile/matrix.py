@@ -29,10 +29,11 @@ LOADS = {
     20: ((BYTES, SPREAD, C), (BYTES, BYTES, C), (SPREAD, SPREAD, CC), (SPREAD, BYTES, CC)),  # s8
     32: ((DOUBLE, DOUBLE, D), (DOUBLE, DOUBLE, D), (DOUBLE, DOUBLE, DD), (DOUBLE, DOUBLE, DD)),  # f64
 }
-# launch: requests and passes of loads from shared memory. 36: two fragments of 16 x 16 halves, and 8 loads beside them.
-SHARED = {36: (8 + 2, 8 + 2 * 8), 37: (1, 8), 38: (1, 4), 39: (1, 8), 40: (1, 4)}
+# launch: requests and passes of loads from shared memory, and of ldmatrix. 36: two fragments of 16 x 16 halves, and 8 loads beside them.
+SHARED = {36: (8 + 2, 8 + 2 * 8, 0, 0), 37: (0, 0, 1, 8), 38: (0, 0, 1, 4), 39: (0, 0, 1, 8), 40: (0, 0, 1, 4)}
 METRICS = ['global_load_requests', 'l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum', 'global_store_requests', 'shared_load_requests',
-           'shared_load_transactions']
+           'shared_load_transactions', 'smsp__inst_executed_op_ldsm.sum',
+           'smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum']
 
 
 def main():
@@ -52,7 +53,7 @@ def main():
     for first, launches in LOADS.items():
         for i, parts in enumerate(launches):
             requests, sectors = sum(p[0] for p in parts), sum(p[1] for p in parts)
-            want = [requests, sectors, parts[2][0], 0, 0]
+            want = [requests, sectors, parts[2][0], 0, 0, 0, 0]
             if got[first + i] != want:
                 bad += 1
                 print('launch %d: %r, not %r' % (first + i, got[first + i], want))
