@@ -106,6 +106,27 @@ static hw_status check_reg(const checker *c, const ptx_operand *o, const ptx_spe
                  ptx_types[want].text);
 }
 
+/* An integer literal that ptxas holds to a range. */
+static hw_status check_range(const checker *c, const ptx_operand *o, const ptx_spec *s)
+{
+    if (!s->step || o->kind != PTX_O_INT)
+        return HW_OK;
+    bool in_range = o->bits >= s->least && o->bits <= s->most;
+    bool fits = s->step == PTX_POWERS ? (o->bits & (o->bits - 1)) == 0 : o->bits % s->step == 0;
+    if (in_range && fits)
+        return HW_OK;
+    if (s->least == s->most)
+        return wrong(c, o, "%lld where %u is expected", (long long)o->bits, s->least);
+    if (s->step == 1)
+        return wrong(c, o, "%lld where %u to %u is expected", (long long)o->bits, s->least,
+                     s->most);
+    if (s->step == PTX_POWERS)
+        return wrong(c, o, "%lld where a power of two from %u to %u is expected",
+                     (long long)o->bits, s->least, s->most);
+    return wrong(c, o, "%lld where a multiple of %u from %u to %u is expected", (long long)o->bits,
+                 s->step, s->least, s->most);
+}
+
 static hw_status check_literal(const checker *c, const ptx_operand *o, ptx_type want)
 {
     ptx_type_class a = hw_ptx_class(want);
@@ -150,9 +171,10 @@ static hw_status check_value(const checker *c, ptx_operand *o, const ptx_spec *s
         break;
     case PTX_O_INT:
     case PTX_O_FLOAT:
-        if (!s->dest)
-            return check_literal(c, o, want);
-        break;
+        if (s->dest)
+            break;
+        HW_TRY(check_literal(c, o, want));
+        return check_range(c, o, s);
     case PTX_O_SREG:
         if (!s->dest)
             return check_sreg(c, o, s, want);
@@ -288,7 +310,7 @@ static hw_status check_operand(const checker *c, ptx_operand *o, const ptx_spec 
                                       : wrong(c, o, "%s where a label is expected", kind_text(o));
     case PTX_SK_SIZE_OR_IGNORE:
         return o->kind == PTX_O_REG || o->kind == PTX_O_INT
-                   ? HW_OK
+                   ? check_range(c, o, s)
                    : wrong(c, o, "a size or a predicate is expected");
     default:
         break;

@@ -291,9 +291,39 @@ static void spec_type(const ptx_row *r, ptx_spec *s, hw_str w)
     }
 }
 
+static uint32_t number_at(hw_str w, size_t *i)
+{
+    uint32_t n = 0;
+    for (; *i < w.len && w.ptr[*i] >= '0' && w.ptr[*i] <= '9'; (*i)++)
+        n = n * 10 + (uint32_t)(w.ptr[*i] - '0');
+    return n;
+}
+
+/* "<24-256/8>", "<1-64/p>", "<128>": i stands behind the '<', then at the '>'. */
+static void spec_range(ptx_spec *s, hw_str w, size_t *i)
+{
+    s->step = 1;
+    s->least = s->most = number_at(w, i);
+    if (w.ptr[*i] == '-') {
+        ++*i;
+        s->most = number_at(w, i);
+    }
+    if (w.ptr[*i] == '/') {
+        ++*i;
+        s->step = w.ptr[*i] == 'p' ? PTX_POWERS : (uint16_t)number_at(w, i);
+        *i += s->step == PTX_POWERS;
+    }
+    HW_CHECK(w.ptr[*i] == '>');
+}
+
 static void spec_marks(ptx_spec *s, hw_str marks)
 {
     for (size_t i = 0; i < marks.len && marks.ptr[i] != '|'; i++) {
+        if (marks.ptr[i] == '<') {
+            i++;
+            spec_range(s, marks, &i);
+            continue;
+        }
         s->wider |= marks.ptr[i] == '+';
         s->vector |= marks.ptr[i] == '*';
         s->immediate |= marks.ptr[i] == '#';
@@ -321,10 +351,14 @@ static void add_spec(ptx_row *r, hw_str w, bool dest)
         if (hw_str_is(w, kinds[k].text)) {
             s->kind = kinds[k].kind;
             s->optional = s->kind == PTX_SK_SIZE_OR_IGNORE || s->kind == PTX_SK_REST;
+            if (s->kind == PTX_SK_SIZE_OR_IGNORE) {
+                s->step = 1;
+                s->most = 16;
+            }
             return;
         }
     size_t n = 0;
-    while (n < w.len && !strchr("+-*#@&?|", w.ptr[n]))
+    while (n < w.len && !strchr("+-*#@&?|<", w.ptr[n]))
         n++;
     spec_type(r, s, (hw_str){ w.ptr, n });
     spec_marks(s, (hw_str){ w.ptr + n, w.len - n });

@@ -93,19 +93,24 @@ typedef enum ptx_spec_kind {
     PTX_SK_SIZE_OR_IGNORE, /* cp.async's third: source size (u32) or ignore-src (predicate) */
 } ptx_spec_kind;
 
+enum { PTX_POWERS = 0xffff };
+
 typedef struct ptx_spec {
-    uint8_t kind;      /* ptx_spec_kind */
-    uint8_t how;       /* ptx_spec_type */
-    uint8_t index;     /* of the match's types */
-    uint8_t literal;   /* ptx_type */
-    bool dest;         /* written */
-    bool optional;     /* may be left out (with all after it) */
-    bool wider;        /* the register may be wider than the type (ld, st, cvt) */
-    bool vector;       /* as many parts as .v2/.v4/.v8 says; one without it */
-    bool immediate;    /* a literal, no register */
-    bool sreg;         /* a special register is allowed */
-    bool symbol;       /* a symbol's address is allowed */
-    bool minus;        /* -r is allowed */
+    uint8_t kind;    /* ptx_spec_kind */
+    uint8_t how;     /* ptx_spec_type */
+    uint8_t index;   /* of the match's types */
+    uint8_t literal; /* ptx_type */
+    bool dest;       /* written */
+    bool optional;   /* may be left out (with all after it) */
+    bool wider;      /* the register may be wider than the type (ld, st, cvt) */
+    bool vector;     /* as many parts as .v2/.v4/.v8 says; one without it */
+    bool immediate;  /* a literal, no register */
+    bool sreg;       /* a special register is allowed */
+    bool symbol;     /* a symbol's address is allowed */
+    bool minus;      /* -r is allowed */
+    uint16_t
+        step; /* of a literal: 0 any value; else from least to most, multiples or, PTX_POWERS, powers of two */
+    uint32_t least, most;
     uint8_t pair;      /* 0 no; 1: d|p allowed; 2: d|p required */
     uint8_t pair_type; /* ptx_type of p */
 } ptx_spec;

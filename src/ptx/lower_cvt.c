@@ -326,8 +326,9 @@ void w_narrow_random(lw *l)
 /* cvt.pack.sat: a and b clamped to T; c supplies what is above them. */
 hw_wir_val w_cvt_pack(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c)
 {
-    unsigned bits = hw_wir_bits(T);
-    uint64_t high = max_of(bits, lw_signed(l, 0)), low = lw_signed(l, 0) ? ~high & UINT32_MAX : 0;
+    unsigned bits = ptx_types[l->x->type[0]].bits; /* 2 to 16 */
+    bool is_signed = ptx_types[l->x->type[0]].text[0] == 's';
+    uint64_t high = max_of(bits, is_signed), low = is_signed ? ~high & UINT32_MAX : 0;
     hw_wir_val parts[2] = { b, a };
     hw_wir_val r = bits == 16 ? hw_wir_imm(0) : i32(l, HW_W_SHL, c, 2 * bits);
     for (unsigned k = 0; k < 2; k++) {

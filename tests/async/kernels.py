@@ -115,7 +115,7 @@ def copies():
     @%p1 cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [tile], 32, %h;
     """
     gives("bytes of a mask", masked, [0x00ff00ff, 0, 0xffffffff, 0] * 2)
-    says("20 bytes", "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], 20;", "no multiple of 16")
+    says("20 bytes", "mov.u32 %r5, 20; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [tile], %r5;", "no multiple of 16")
     says("past shared memory", "add.u32 %r5, %r9, 1000000; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r5], 16;", "llegal")
     says("a null pointer", "mov.u64 %d3, 0; @%p1 cp.async.bulk.global.shared::cta.bulk_group [%d3], [tile], 16;", "llegal", "null pointer")
     says("no tensor map", "@%p1 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [tile];", "no valid tensor map")

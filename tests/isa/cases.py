@@ -101,6 +101,8 @@ class Maker:
         literals = [('%d' % v, v) for v in LUTS] if any(s.immediate for s in specs) else [None]
         if literals == [None] and not any(m for m in mods[1:]) and row.operands != 'mov':
             literals = [None] + LITERALS.get(types[-1], [])
+            if specs[-1].range: # what ptxas refuses is not tried
+                literals = [x for x in literals if x is None or x[1] <= int(specs[-1].range[1].split('-')[1])]
         for literal in literals:
             self.add_case(row.spelled(env, mods), name, types, dest, given, literal,
                           row.opcode not in ('slct', 'set'))

@@ -170,7 +170,24 @@ def fma_oob(kind, pair, relu):
     return Form(text + words + ' %h3, %h0, %h1, %h2;\ncvt.u32.u16 %d0, %h3', regs, [out], 'sm_90')
 
 
+def pack(name):
+    """cvt.pack.sat of two integers; c above them."""
+    bits, signed = int(name[1:]), name[0] == 's'
+    least, most = (-1 << (bits - 1), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    regs = [[RANDOM.choice((RANDOM.getrandbits(32), RANDOM.randrange(-300, 300) & 0xffffffff)) for _ in LANES]
+            for _ in range(3)]
+    out = []
+    for l in LANES:
+        a, b = ((x ^ 0x80000000) - 0x80000000 for x in (regs[0][l], regs[1][l]))
+        a, b = (max(least, min(most, x)) & ((1 << bits) - 1) for x in (a, b))
+        out.append((a << bits | b | (regs[2][l] << 2 * bits if bits < 16 else 0)) & 0xffffffff)
+    third = ('.b32', ', %r2') if bits < 16 else ('', '')
+    return Form('cvt.pack.sat.%s.s32%s %%d0, %%r0, %%r1%s' % (name, *third), regs, [out], 'sm_75')
+
+
 def forms():
+    for name in ('u16', 's16', 'u8', 's8', 'u4', 's4', 'u2', 's2'):
+        yield pack(name)
     for _ in range(3):
         for relu in ('', '.relu'):
             for finite in ('', '.satfinite'):

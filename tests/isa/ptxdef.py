@@ -7,7 +7,7 @@ import re
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'src', 'ptx')
 BITS = {'pred': 1, 'b128': 128, 'f16': 16, 'bf16': 16, 'f32': 32, 'tf32': 32, 'f64': 64,
         'f16x2': 32, 'f32x2': 64, 'bf16x2': 32, 'u16x2': 32, 's16x2': 32, 'e4m3x2': 16, 'e5m2x2': 16,
-        'e4m3': 8, 'e5m2': 8, 's4': 4, 'u4': 4, 'b1': 1, 'e2m3x2': 16, 'e3m2x2': 16, 'e2m1x2': 8, 'ue8m0x2': 16,
+        'e4m3': 8, 'e5m2': 8, 's4': 4, 'u4': 4, 's2': 2, 'u2': 2, 'b1': 1, 'e2m3x2': 16, 'e3m2x2': 16, 'e2m1x2': 8, 'ue8m0x2': 16,
         'e4m3x4': 32, 'e5m2x4': 32, 'e2m3x4': 32, 'e3m2x4': 32, 'e2m1x4': 16, 'e3m2': 8, 'e2m3': 8, 'e2m1': 4, 'ue8m0': 8, 'ue4m3': 8}
 for _n in (8, 16, 32, 64):
     for _c in 'bus':
@@ -67,9 +67,11 @@ class Spec:
         self.optional = text == 'cpasync?'
         self.pair = None
         self.wider = self.vector = self.immediate = False
+        self.range = None
         if self.kind != 'value':
             return
-        m = re.match(r'([A-Za-z0-9]+)([-+*#@&?]*)(\|\|?\w+)?$', text)
+        self.range = re.search(r'<(.*)>', text)
+        m = re.match(r'([A-Za-z0-9]+)([-+*#@&?]*)(\|\|?\w+)?$', re.sub('<.*>', '', text))
         self.base, marks, pair = m.groups()
         self.wider, self.vector, self.immediate = '+' in marks, '*' in marks, '#' in marks
         self.optional = '?' in marks
@@ -256,7 +258,7 @@ def operand_text(row, spec, env, mods, n):
         return None
     t = row.spec_type(spec, env)
     if spec.immediate:
-        return '16'
+        return re.split('[-/]', spec.range[1])[0] if spec.range else '16'
     if spec.pair and (spec.pair_required):
         return '%s%d|%s%d' % (REG_OF[t], n, REG_OF[spec.pair], n + 1)
     vec = {'v2': 2, 'v4': 4, 'v8': 8}
