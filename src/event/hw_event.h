@@ -62,7 +62,15 @@ typedef enum hw_warp_status {
     HW_WARP_YIELD,   /* suspended in a spin loop: run others, then resume */
     HW_WARP_DEOPT,   /* a wrap guard failed: resume in the no_shapes variant */
     HW_WARP_PARKED,  /* every lane that has not ended is in frame.blocked */
+    HW_WARP_MET,     /* suspended at barrier 0 for the whole block; frame.bar_* is not set */
 } hw_warp_status;
+
+/* Code whose warps hand on their turn (hw_code.relays): where one is MET or DONE and frame.next is
+ * another, that one's turn begins in the same call; what the call returns is the last one's. */
+typedef struct hw_turns {
+    hw_frame *volatile running; /* whose turn it is */
+    uint64_t over;              /* warps that were DONE and have handed on */
+} hw_turns;
 
 enum { HW_BAR_SYNC, HW_BAR_POPC, HW_BAR_AND, HW_BAR_OR };
 

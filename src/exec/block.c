@@ -97,6 +97,27 @@ static void wait_counted(hw_block *b, uint32_t w, uint32_t id)
     hw_block_check(b, id);
 }
 
+/* Warps at a plain barrier of the whole block, whose state is plain too. */
+static inline void wait_plainly(hw_block *b, uint64_t warps, uint32_t id)
+{
+    hw_barrier *bar = &b->bar[id];
+    uint64_t waiting = bar->waiting | warps;
+    if (waiting != b->live) {
+        bar->waiting = waiting;
+        b->runnable &= ~warps;
+        b->awaited |= UINT64_C(1) << id;
+    } else {
+        bar->waiting = 0;
+        b->runnable = waiting;
+        b->awaited &= ~(UINT64_C(1) << id);
+    }
+}
+
+static inline bool is_plain(const hw_barrier *bar)
+{
+    return !(bar->arrived | bar->count | bar->kind) && !bar->parted;
+}
+
 static inline void wait_at(hw_block *b, uint32_t w)
 {
     hw_frame *f = &b->frames[w];
@@ -109,20 +130,26 @@ static inline void wait_at(hw_block *b, uint32_t w)
         hw_tmem_wait(b, w);
         return;
     }
-    hw_barrier *bar = hw_block_barrier(f, &id);
-    if (f->bar_count | f->bar_kind | bar->arrived | bar->count | bar->kind || bar->parted) {
+    const hw_barrier *bar = hw_block_barrier(f, &id);
+    if ((f->bar_count | f->bar_kind) || !is_plain(bar))
         wait_counted(b, w, id);
+    else
+        wait_plainly(b, UINT64_C(1) << w, id);
+}
+
+/* HW_WARP_MET. */
+static void meet(hw_block *b, uint64_t warps)
+{
+    if (is_plain(&b->bar[0])) {
+        wait_plainly(b, warps, 0);
         return;
     }
-    uint64_t waiting = bar->waiting | UINT64_C(1) << w;
-    if (waiting != b->live) {
-        bar->waiting = waiting;
-        b->runnable &= ~(UINT64_C(1) << w);
-        b->awaited |= UINT64_C(1) << id;
-    } else {
-        bar->waiting = 0;
-        b->runnable = waiting;
-        b->awaited &= ~(UINT64_C(1) << id);
+    for (uint64_t m = warps; m; m &= m - 1) {
+        hw_frame *f = &b->frames[__builtin_ctzll(m)];
+        f->bar_id = f->bar_count = f->bar_value = 0;
+        f->bar_kind = HW_BAR_SYNC;
+        f->bar_lanes = f->lanes;
+        wait_counted(b, (uint32_t)__builtin_ctzll(m), 0);
     }
 }
 
@@ -160,6 +187,7 @@ static void to_slow_variant(hw_block *b, uint32_t w)
     if (b->worker->tally && !(f->counters = hw_count_slow(b->worker, slow)))
         hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
     b->code[w] = slow->run;
+    b->mixed = true;
     f->give_up = 0;
 }
 
@@ -177,12 +205,9 @@ void hw_block_give_up(hw_block *b, bool single)
 
 /* ---- the loop ---- */
 
-/* One turn of warp w. True: something moved on. */
-static inline bool turn(hw_block *b, uint32_t w)
+/* Warp w's turn has ended. True: something moved on. */
+static inline bool settle(hw_block *b, uint32_t w, uint32_t status)
 {
-    b->worker->frame = &b->frames[w];
-    b->frames[w].awaited = NULL;
-    uint32_t status = b->code[w](&b->frames[w]);
     b->frames[w].ended = NULL;
     if (status == HW_WARP_BARRIER) {
         wait_at(b, w);
@@ -194,6 +219,9 @@ static inline bool turn(hw_block *b, uint32_t w)
     case HW_WARP_DONE:
         end_warp(b, w);
         return true;
+    case HW_WARP_MET:
+        meet(b, UINT64_C(1) << w);
+        return true;
     case HW_WARP_DEOPT:
         to_slow_variant(b, w);
         return true;
@@ -203,6 +231,14 @@ static inline bool turn(hw_block *b, uint32_t w)
     default:
         return false;
     }
+}
+
+/* One turn of warp w. */
+static inline bool turn(hw_block *b, uint32_t w)
+{
+    b->worker->turns.running = &b->frames[w];
+    b->frames[w].awaited = NULL;
+    return settle(b, w, b->code[w](&b->frames[w]));
 }
 
 static bool stopped(const hw_block *b)
@@ -216,7 +252,7 @@ static hw_outcome run_through(hw_block *b)
     hw_warp_fn *code = b->began->run;
     uint32_t calls = b->began->whole_block ? 1 : b->nwarps;
     for (uint32_t w = 0; w < calls; w++) {
-        b->worker->frame = &b->frames[w];
+        b->worker->turns.running = &b->frames[w];
         code(&b->frames[w]);
     }
     b->live = b->runnable = 0;
@@ -234,15 +270,69 @@ static inline uint32_t next_of(const hw_block *b, uint64_t pass)
     return (uint32_t)__builtin_ctzll(others ? others : pass);
 }
 
+/* The order of a pass as links from frame to frame; a pass of none takes them away. */
+static void link_frames(hw_block *b, uint64_t pass)
+{
+    hw_frame *before = NULL;
+    for (uint64_t left = b->linked & ~pass; left; left &= left - 1)
+        b->frames[__builtin_ctzll(left)].next = NULL;
+    for (uint64_t left = pass; left;) {
+        uint32_t w = next_of(b, left);
+        left &= ~(UINT64_C(1) << w);
+        if (before)
+            before->next = &b->frames[w];
+        before = &b->frames[w];
+    }
+    if (before)
+        before->next = NULL;
+    b->linked = pass;
+    b->linked_met = b->met;
+}
+
+/* Turns of warps that hand on, beginning with the first of `left`; returns those that had none. */
+static uint64_t relay(hw_block *b, uint64_t left, bool *moved)
+{
+    hw_turns *t = &b->worker->turns;
+    t->running = &b->frames[next_of(b, left)];
+    t->over = 0;
+    uint32_t status = b->began->run(t->running), w = (uint32_t)(t->running - b->frames);
+    uint64_t last = UINT64_C(1) << w, before = last - 1;
+    if (b->met) /* the first warp goes last */
+        before = (w ? before : UINT64_MAX) & ~UINT64_C(1);
+    before &= left;
+    for (uint64_t m = t->over; m; m &= m - 1)
+        end_warp(b, (uint32_t)__builtin_ctzll(m));
+    before &= ~t->over;
+    if (status == HW_WARP_MET) {
+        meet(b, before | last);
+        *moved = true;
+    } else {
+        if (before)
+            meet(b, before);
+        *moved |= (before | t->over) != 0;
+        *moved |= settle(b, w, status);
+    }
+    return left & ~(before | t->over | last);
+}
+
 /* A turn of each warp that can run, but for those whose mbarrier has not changed: these only if `all`. */
 static inline bool pass(hw_block *b, bool all)
 {
-    bool moved = false;
-    for (uint64_t left = b->runnable; left;) {
+    bool moved = false, relays = b->began->relays && !b->mixed;
+    uint64_t left = b->runnable;
+    if (b->linked != (relays ? left : 0) || b->linked_met != b->met)
+        link_frames(b, relays ? left : 0);
+    while (left) {
+        if (relays && !b->mixed) {
+            left = relay(b, left, &moved);
+            continue;
+        }
         uint32_t w = next_of(b, left);
         left &= ~(UINT64_C(1) << w);
         if (!all && b->frames[w].awaited && hw_mbarrier_pending(&b->frames[w]))
             continue;
+        if (b->mixed)
+            b->frames[w].next = NULL;
         moved |= turn(b, w);
     }
     moved |= b->worker->progress;

@@ -147,8 +147,10 @@ static void fill_frames(hw_block *b)
         f->tid = r->tids + w * 3 * HW_WARP_LANES;
         f->warp = w;
         f->stop = &b->stop;
+        f->turns = &b->worker->turns;
         f->owner = b;
     }
+    b->linked = 0;
     place_save(b, b->save_stride);
 }
 
@@ -298,7 +300,7 @@ void hw_block_start(hw_block *b, uint64_t index)
     uint32_t smid = (uint32_t)(index % r->proto.nsmid);
     atomic_store_explicit(&b->index, index, memory_order_relaxed);
     b->busy = true;
-    b->met = false;
+    b->met = b->mixed = false;
     b->live = b->runnable = b->nwarps == 64 ? UINT64_MAX : (UINT64_C(1) << b->nwarps) - 1;
     if (b->awaited)
         hw_block_clear_barriers(b);

@@ -30,10 +30,8 @@ enum {
     HW_BARRIERS_ALL = HW_BARRIERS + HW_WARPS_MOST / HW_WARPGROUP,
     HW_PARAMS_MOST = 32768
 };
-enum {
-    HW_CLUSTER_MOST = 32,
-    HW_WINDOW_BITS = 24
-}; /* blocks of a cluster; of a block's shared memory in it */
+/* blocks of a cluster; of a block's shared memory in it */
+enum { HW_CLUSTER_MOST = 32, HW_WINDOW_BITS = 24 };
 
 typedef struct hw_run hw_run;
 typedef struct hw_worker hw_worker;
@@ -81,8 +79,10 @@ struct hw_block {
     _Atomic uint64_t index; /* linear block index, valid while busy */
     uint32_t stop;          /* every frame's stop word; accessed atomically */
     bool busy;              /* a block is started and not ended */
-    bool prepared;          /* frames fit the run */
     bool met;               /* each warp has had a turn */
+    bool mixed;             /* some warps run the slow variant */
+    bool linked_met;        /* met, when frames were linked */
+    uint64_t linked;        /* warps whose frames are linked in the order of turns */
     uint32_t nwarps;
     uint32_t starved;                 /* how often in a row it was seen to wait for nobody */
     uint64_t live, runnable, awaited; /* awaited: bits of barriers somebody waits at */
@@ -111,7 +111,7 @@ typedef struct hw_raised { /* what a fault left behind before the jump */
 
 struct hw_worker {
     hw_run *run;
-    hw_frame *volatile frame; /* the warp that runs */
+    hw_turns turns; /* running: the warp that runs */
     hw_block *current;
     hw_block **blocks; /* open contexts, busy or idle */
     uint32_t nblocks, blocks_cap, turn;

@@ -85,7 +85,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
         .status = memory ? HW_F_ILLEGAL_ADDRESS : HW_F_ILLEGAL_INSTRUCTION,
         .has_address = memory,
         .address = addr,
-        .loc = k->frame ? k->frame->fault_loc : 0,
+        .loc = k->turns.running ? k->turns.running->fault_loc : 0,
         .pc = program_counter(context),
     };
     if (memory && is_stack_overflow(addr, stack_pointer(context)))
@@ -166,7 +166,7 @@ static hw_worker *worker_of(const hw_frame *f)
 _Noreturn void hw_raise(hw_frame *f, hw_status s, uint32_t loc, const char *fmt, ...)
 {
     hw_worker *k = worker_of(f);
-    k->frame = f;
+    k->turns.running = f;
     k->raised = (hw_raised){ .status = s, .loc = loc };
     va_list ap;
     va_start(ap, fmt);
@@ -178,7 +178,7 @@ _Noreturn void hw_raise(hw_frame *f, hw_status s, uint32_t loc, const char *fmt,
 _Noreturn void hw_raise_address(hw_frame *f, hw_status s, uint32_t loc, uint64_t addr)
 {
     hw_worker *k = worker_of(f);
-    k->frame = f;
+    k->turns.running = f;
     k->raised = (hw_raised){ .status = s, .loc = loc, .has_address = true, .address = addr };
     siglongjmp(k->escape, 1);
 }
@@ -338,7 +338,7 @@ static void fill(hw_fault *out, hw_worker *k)
 {
     hw_run *r = k->run;
     const hw_raised *e = &k->raised;
-    const hw_frame *f = k->frame;
+    const hw_frame *f = k->turns.running;
     uint32_t lanes = f->fault_lanes ? f->fault_lanes : f->lanes;
     *out = (hw_fault){ .status = e->status,
                        .kernel = keep_name(r->x, r->l->source->name),

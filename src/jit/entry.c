@@ -28,7 +28,7 @@ typedef struct header {
     uint32_t save_bytes, stack_bytes, local_bytes, static_shared_bytes, registers, count_bytes;
     uint8_t recursive, suspends, spins, flush_all;
     uint32_t made_us;
-    uint16_t best, whole_block;
+    uint8_t best, whole_block, relays, zero;
 } header;
 
 typedef struct place {
@@ -105,6 +105,7 @@ static header describe(const hw_entry_key *k, const hw_code *info)
     h.made_us = info->made_us;
     h.best = info->best;
     h.whole_block = info->whole_block;
+    h.relays = info->relays;
     return h;
 }
 
@@ -209,6 +210,7 @@ bool hw_entry_unpack(hw_arena *a, hw_span file, const hw_entry_key *k, hw_span *
                        .symbols = (const uint32_t *)(const void *)(file.ptr + at),
                        .suspends = h.suspends,
                        .whole_block = h.whole_block,
+                       .relays = h.relays,
                        .spins = h.spins,
                        .flush_all = h.flush_all,
                        .n_locs = h.n_locs,

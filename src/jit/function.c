@@ -40,7 +40,8 @@ static void reset(hw_gen *g, uint32_t index)
     g->scratch = NULL;
     g->local_used = NULL;
     g->io = NULL;
-    g->rotate = g->warp = NULL;
+    g->rotate = g->warp = g->frame_slot = NULL;
+    g->meet = NULL;
     g->ended = NULL;
     g->stamp = 1;
     g->in = NULL;
@@ -81,6 +82,9 @@ static void start_function(hw_gen *g)
     if (g->f->is_kernel && g->v->whole_blocks && warps(g) > 1) {
         g->each = hwg_block(g, "each");
         g->warp = hwg_alloca_raw(g, g->i32, 0, "warp");
+        g->frame_slot = hwg_alloca_raw(g, g->ptr, 0, "frame");
+        hwg_at(g, g->each);
+        g->frame = LLVMBuildLoad2(g->b, g->ptr, g->frame_slot, "");
     }
     g->done = hwg_block(g, "done");
     hwg_at(g, g->entry);
@@ -115,22 +119,38 @@ static void set_frame(hw_gen *g, size_t offset, hw_lv x)
     LLVMBuildStore(g->b, x, hwg_frame_addr(g, offset));
 }
 
-static bool function_has(const hw_wir_function *f, unsigned op)
+static bool module_has(const hw_gen *g, bool (*is)(const hw_wir_insn *in))
 {
-    for (size_t b = 0; b < f->blocks.len; b++)
-        for (size_t i = 0; i < f->blocks.ptr[b].insns.len; i++)
-            if (f->blocks.ptr[b].insns.ptr[i].op == op)
-                return true;
+    for (size_t f = 0; f < g->m->functions.len; f++)
+        for (size_t b = 0; b < g->m->functions.ptr[f].blocks.len; b++) {
+            const hw_wir_block *w = &g->m->functions.ptr[f].blocks.ptr[b];
+            for (size_t i = 0; i < w->insns.len; i++)
+                if (is(&w->insns.ptr[i]))
+                    return true;
+        }
     return false;
+}
+
+static bool arrives(const hw_wir_insn *in)
+{
+    return in->op == HW_W_BARRIER_ARRIVE;
+}
+
+static bool waits_at_mbarrier(const hw_wir_insn *in)
+{
+    return in->op == HW_W_HELPER && in->imm == HW_H_MBARRIER_WAIT;
+}
+
+bool hwg_may_relay(const hw_gen *g)
+{
+    return g->warp && !g->v->no_shapes && !module_has(g, waits_at_mbarrier);
 }
 
 /* Does no warp ever wait, nor come in from other code, nor is looked at by others? */
 static bool runs_through(const hw_gen *g)
 {
-    bool alone = g->warp && !g->info->suspends && !g->points.len && !g->v->no_shapes;
-    for (size_t f = 0; f < g->m->functions.len && alone; f++)
-        alone = !function_has(&g->m->functions.ptr[f], HW_W_BARRIER_ARRIVE);
-    return alone;
+    return g->warp && !g->info->suspends && !g->points.len && !g->v->no_shapes &&
+           !module_has(g, arrives);
 }
 
 /* The frame becomes that of the next warp, if there is one. */
@@ -155,6 +175,30 @@ static void next_warp(hw_gen *g)
     hwg_at(g, end);
 }
 
+/* The turn of the frame's next warp, or the end of the call. */
+static void hand_on(hw_gen *g, bool done)
+{
+    hw_lv next = hwg_frame(g, offsetof(hw_frame, next), g->ptr);
+    hw_lv turns = hwg_frame_once(g, offsetof(hw_frame, turns), g->ptr);
+    hw_lb more = hwg_block(g, "next"), end = hwg_block(g, "end");
+    hw_lv none = b_icmp(g, LLVMIntEQ, next, LLVMConstNull(g->ptr));
+    LLVMBuildCondBr(g->b, none, end, more);
+    hwg_at(g, end);
+    LLVMBuildRet(g->b, hwg_k(g->i32, done ? HW_WARP_DONE : HW_WARP_MET));
+    hwg_at(g, more);
+    if (done) {
+        hw_lv bit = b_zext(g, hwg_frame(g, offsetof(hw_frame, warp), g->i32), g->i64);
+        hw_lv p = hwg_gep_k(g, turns, offsetof(hw_turns, over));
+        bit = b_shl(g, hwg_k(g->i64, 1), bit);
+        hwg_store(g, b_or(g, hwg_load(g, g->i64, p, 8), bit), p, 8);
+    }
+    hwg_store(g, next, hwg_gep_k(g, turns, offsetof(hw_turns, running)), 8);
+    LLVMBuildStore(g->b, next, g->frame_slot);
+    hw_lv warp = hwg_gep_k(g, next, offsetof(hw_frame, warp));
+    LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, g->i32, warp, ""), g->warp);
+    LLVMBuildBr(g->b, g->each);
+}
+
 static void last_block(hw_gen *g)
 {
     hwg_at(g, g->done);
@@ -168,7 +212,14 @@ static void last_block(hw_gen *g)
     if (g->info->whole_block)
         next_warp(g);
     set_frame(g, offsetof(hw_frame, lanes), hwg_k(g->i32, 0));
-    LLVMBuildRet(g->b, hwg_k(g->i32, HW_WARP_DONE));
+    if (g->info->relays)
+        hand_on(g, true);
+    else
+        LLVMBuildRet(g->b, hwg_k(g->i32, HW_WARP_DONE));
+    if (g->meet) {
+        hwg_at(g, g->meet);
+        hand_on(g, false);
+    }
 }
 
 static void function(hw_gen *g, uint32_t index)
@@ -184,7 +235,7 @@ static void function(hw_gen *g, uint32_t index)
         g->info->registers = g->an->max_live;
     find_arrivals(g);
     g->fulls = g->v->tier && g->an->first_insn[g->an->nblocks] <= MOST_INSNS_FOR_FULL;
-    g->frame = LLVMGetParam(g->fn, 0);
+    g->frame = g->own = LLVMGetParam(g->fn, 0);
     hwg_debug_function(g);
     start_function(g);
     hw_lb start = hwg_block(g, "start");

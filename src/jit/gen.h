@@ -102,6 +102,7 @@ void hwg_terminator(hw_gen *g, const hw_wir_insn *in);
 void hwg_spin(hw_gen *g, const hw_wir_insn *in);   /* before a terminator that goes back */
 void hwg_blocks(hw_gen *g);                        /* all blocks of the function, and checks */
 void hwg_set_mask(hw_gen *g);                      /* g->mask of the current block and version */
+bool hwg_may_relay(const hw_gen *g);               /* may warps hand on their turn? (function.c) */
 bool hwg_is_exit(const hw_gen *g, uint32_t block); /* nothing but an end of its lanes */
 void hwg_points_finish(hw_gen *g, hw_lb start);    /* the entry's switch, saves and restores */
 hw_status hwg_module(hw_gen *g);

@@ -49,6 +49,7 @@ typedef struct hw_code {
     uint32_t n_symbols; /* frame.symbols: external ids below */
     const uint32_t *symbols;
     bool suspends;    /* can return anything but DONE */
+    bool relays;      /* warps hand on their turn (hw_turns), where frame.next says to whom */
     bool whole_block; /* one call, for warp 0, runs all warps of the block in one frame */
     bool spins;       /* has spin loops */
     bool flush_all;   /* MXCSR: FTZ and DAZ set while this code runs */

@@ -46,7 +46,7 @@ static bool same(const hw_gen_outlined *x, const hw_gen_outlined *y)
 
 /* What an emitter keeps of the function it is in. */
 typedef struct context {
-    hw_lv fn, exec, frame, scratch;
+    hw_lv fn, exec, frame, own, scratch;
     hw_lb entry, each, here;
     LLVMMetadataRef loc;
     hw_lv once[HW_COUNTOF(((hw_gen *)0)->once)];
@@ -57,6 +57,7 @@ static context leave(hw_gen *g)
     context c = { .fn = g->fn,
                   .exec = g->exec,
                   .frame = g->frame,
+                  .own = g->own,
                   .scratch = g->scratch,
                   .entry = g->entry,
                   .each = g->each,
@@ -74,6 +75,7 @@ static void come_back(hw_gen *g, const context *c)
     g->fn = c->fn;
     g->exec = c->exec;
     g->frame = c->frame;
+    g->own = c->own;
     g->scratch = c->scratch;
     g->entry = c->entry;
     g->each = c->each;
@@ -96,7 +98,7 @@ hw_lv hwg_outline(hw_gen *g, const char *name, hw_lt result, const hw_lv *args, 
     hwg_attributes(g, fn);
     LLVMGetParams(fn, params);
     g->fn = fn;
-    g->frame = params[0];
+    g->frame = g->own = params[0];
     g->exec = params[n];
     g->entry = g->each = hwg_block(g, "entry");
     hw_lb start = hwg_block(g, "start");

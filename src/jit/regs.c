@@ -69,7 +69,7 @@ static hw_lv home(hw_gen *g, hw_lt t)
     hw_lv base = hwg_frame_once(g, offsetof(hw_frame, save), g->ptr);
     hw_lb here = LLVMGetInsertBlock(g->b);
     g->homes_bytes = at + bytes;
-    hwg_at(g, g->entry);
+    hwg_at(g, g->each);
     hw_lv p = hwg_gep_k(g, base, at);
     hwg_at(g, here);
     return p;

@@ -114,10 +114,13 @@ typedef struct hw_gen {
     uint32_t findex;
     const hw_wir_analysis *an;
     hw_lv fn, frame;
-    hw_lb entry; /* allocas and loads of the frame's constants */
-    hw_lb each;  /* where each warp begins: loads of what differs; the entry where there is one */
-    hw_lv warp;  /* i32 alloca: its number, where one call may run all */
-    hw_lb done;  /* returns HW_WARP_DONE */
+    hw_lv own;        /* the frame the function was called with: what all warps have in common */
+    hw_lv frame_slot; /* ptr alloca: the frame, where one call may run several warps */
+    hw_lb meet;       /* where a warp that waits for its block hands on its turn; NULL: none does */
+    hw_lb entry;      /* allocas and loads of the frame's constants */
+    hw_lb each; /* where each warp begins: loads of what differs; the entry where there is one */
+    hw_lv warp; /* i32 alloca: its number, where one call may run all */
+    hw_lb done; /* returns HW_WARP_DONE */
     hw_gen_reg *regs;
     bool *crosses;                     /* per register: it lives from block to block */
     const bool *homes;                 /* per register: it lives in frame.save; NULL: none does */

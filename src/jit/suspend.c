@@ -432,7 +432,10 @@ static void finish_leave(hw_gen *g, hw_gen_point *p)
     move_all(g, p, SAVE);
     set_frame(g, offsetof(hw_frame, resume), hwg_k(g->i32, p->id));
     set_frame(g, offsetof(hw_frame, lanes), LLVMBuildLoad2(g->b, g->i32, g->live, ""));
-    LLVMBuildRet(g->b, hwg_k(g->i32, p->status));
+    if (p->status == HW_WARP_MET)
+        LLVMBuildBr(g->b, g->meet);
+    else
+        LLVMBuildRet(g->b, hwg_k(g->i32, p->status));
 }
 
 static void finish_resume(hw_gen *g, hw_gen_point *p, hw_lv sw)
@@ -492,13 +495,14 @@ void hwg_points_finish(hw_gen *g, hw_lb start)
         LLVMBuildBr(g->b, start);
     }
     hwg_at(g, g->entry);
-    if (g->warp)
-        LLVMBuildStore(g->b,
-                       g->info->whole_block ? hwg_k(g->i32, 0)
-                                            : hwg_frame(g, offsetof(hw_frame, warp), g->i32),
-                       g->warp);
-    if (g->each != g->entry)
+    if (g->each != g->entry) {
+        hw_lv warp = hwg_gep_k(g, g->own, offsetof(hw_frame, warp));
+        LLVMBuildStore(
+            g->b, g->info->whole_block ? hwg_k(g->i32, 0) : LLVMBuildLoad2(g->b, g->i32, warp, ""),
+            g->warp);
+        LLVMBuildStore(g->b, g->own, g->frame_slot);
         LLVMBuildBr(g->b, g->each);
+    }
     hwg_at(g, g->each);
     LLVMBuildBr(g->b, dispatch);
 }
@@ -563,6 +567,32 @@ static void reduced(hw_gen *g, const hw_wir_insn *in, hw_lv x)
     hwg_write(g, in->dst[0], hwg_uniform(x));
 }
 
+/* Barrier 0 for the whole block and nothing more: what nearly all are. */
+static bool is_plain(const hw_wir_insn *in)
+{
+    return in->op == HW_W_BARRIER && in->src[0].kind == HW_V_IMM && in->src[0].imm == 0 &&
+           in->src[1].kind == HW_V_NONE;
+}
+
+static void meet(hw_gen *g)
+{
+    g->info->relays = true;
+    if (!g->meet)
+        g->meet = hwg_block(g, "meet");
+    suspend(g, point(g, HW_WARP_MET, false));
+}
+
+static void tell_barrier(hw_gen *g, const hw_wir_insn *in, hw_lv value)
+{
+    bool red = in->op == HW_W_BARRIER_RED, whole = in->src[1].kind == HW_V_NONE;
+    set_frame(g, offsetof(hw_frame, bar_id), one_of(g, in, 0));
+    set_frame(g, offsetof(hw_frame, bar_count), whole ? hwg_k(g->i32, 0) : one_of(g, in, 1));
+    set_frame(g, offsetof(hw_frame, bar_kind),
+              hwg_k(g->i32, red ? (unsigned)in->imm + HW_BAR_POPC : HW_BAR_SYNC));
+    set_frame(g, offsetof(hw_frame, bar_value), value);
+    set_frame(g, offsetof(hw_frame, bar_lanes), g->exec);
+}
+
 WHOLE(barrier)
 {
     if (hwg_parks(g, in)) {
@@ -580,12 +610,11 @@ WHOLE(barrier)
         reduced(g, in, value); /* the only warp of its block */
         return;
     }
-    set_frame(g, offsetof(hw_frame, bar_id), one_of(g, in, 0));
-    set_frame(g, offsetof(hw_frame, bar_count), whole ? hwg_k(g->i32, 0) : one_of(g, in, 1));
-    set_frame(g, offsetof(hw_frame, bar_kind),
-              hwg_k(g->i32, red ? (unsigned)in->imm + HW_BAR_POPC : HW_BAR_SYNC));
-    set_frame(g, offsetof(hw_frame, bar_value), value);
-    set_frame(g, offsetof(hw_frame, bar_lanes), g->exec);
+    if (is_plain(in) && hwg_may_relay(g)) {
+        meet(g);
+        return;
+    }
+    tell_barrier(g, in, value);
     hw_gen_point *p = point(g, HW_WARP_BARRIER, false);
     p->except = red ? in->dst[0] : HW_WIR_NONE;
     if (red && (in->guard.kind == HW_V_REG || g->an->divergent[g->block]))

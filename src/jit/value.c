@@ -205,6 +205,17 @@ hw_lv hwg_frame(hw_gen *g, size_t offset, hw_lt t)
 }
 
 /* What the warps of a block differ in. */
+static bool differs(size_t offset)
+{
+    static const size_t fields[] = { offsetof(hw_frame, warp), offsetof(hw_frame, tid),
+                                     offsetof(hw_frame, local), offsetof(hw_frame, save),
+                                     offsetof(hw_frame, stack) };
+    for (size_t i = 0; i < HW_COUNTOF(fields); i++)
+        if (fields[i] == offset)
+            return true;
+    return false;
+}
+
 static hw_lv frame_of_warp(hw_gen *g, size_t offset, hw_lt t)
 {
     hw_lb here = LLVMGetInsertBlock(g->b);
@@ -220,11 +231,11 @@ hw_lv hwg_frame_once(hw_gen *g, size_t offset, hw_lt t)
 {
     /* a pointer's second half is free: there the same field is kept as a pointer */
     hw_lv *slot = &g->once[offset / 4 + (t == g->ptr)];
-    if (!*slot && (offset == offsetof(hw_frame, warp) || offset == offsetof(hw_frame, tid)))
+    if (!*slot && differs(offset))
         *slot = frame_of_warp(g, offset, t);
     if (!*slot) {
         hw_lb here = enter_entry(g);
-        *slot = hwg_frame(g, offset, t);
+        *slot = LLVMBuildLoad2(g->b, t, hwg_gep_k(g, g->own, (int64_t)offset), "");
         LLVMPositionBuilderAtEnd(g->b, here);
     }
     return *slot;
