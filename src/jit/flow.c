@@ -73,7 +73,7 @@ bool hwg_masks_together(const hw_gen *g)
 static hw_lv opaque_masks(hw_gen *g)
 {
     if (g->masks_stay)
-        return hwg_frame_once(g, offsetof(hw_frame, save), g->ptr);
+        return hwg_masks_home(g);
     hw_lt t = LLVMArrayType2(g->i32, g->an->nblocks);
     hw_lv all = hwg_alloca_raw(g, t, 64, "pend");
     hw_lt ft = LLVMFunctionType(g->voidt, &g->ptr, 1, false);

@@ -42,6 +42,7 @@ static void reset(hw_gen *g, uint32_t index)
     g->io = NULL;
     g->rotate = g->warp = g->frame_slot = NULL;
     g->meet = NULL;
+    g->carry = g->carried = NULL;
     g->ended = NULL;
     g->stamp = 1;
     g->in = NULL;

@@ -60,6 +60,8 @@ hw_lv hwg_extern(hw_gen *g, const char *name, hw_lt type); /* a function of symb
 
 /* ---- registers (regs.c) ---- */
 void hwg_regs_init(hw_gen *g);
+hw_lv hwg_masks_home(hw_gen *g);
+uint32_t hwg_carried_init(hw_gen *g);     /* suspend.c: the end of what canonical points keep */
 bool hwg_masks_together(const hw_gen *g); /* flow.c: pending masks in one piece of memory */
 unsigned hwg_src_type(const hw_gen *g, const hw_wir_insn *in, unsigned i); /* register type */
 hw_lanes hwg_read(hw_gen *g, hw_wir_val v, unsigned type);

@@ -41,9 +41,15 @@ static void choose_homes(hw_gen *g)
         g->crosses[g->an->live_reg[i]] = true;
     g->homes = g->lean && g->f->is_kernel && waits(g) ? g->crosses : NULL;
     g->masks_stay = g->homes && hwg_masks_together(g);
-    g->homes_bytes = g->masks_stay ? g->an->nblocks * (uint32_t)sizeof(uint32_t) : 0;
+    g->homes_base = g->homes_bytes = g->homes_limit = 0;
+    if (g->f->is_kernel)
+        g->homes_base = g->homes_bytes = hwg_carried_init(g);
+    if (!g->homes)
+        return;
+    if (g->masks_stay)
+        g->homes_bytes += g->an->nblocks * (uint32_t)sizeof(uint32_t);
     g->homes_limit = (g->homes_bytes + HOME_ALIGN - 1) / HOME_ALIGN * HOME_ALIGN;
-    for (uint32_t i = 0; i < g->an->nlive && g->homes; i++) {
+    for (uint32_t i = 0; i < g->an->nlive; i++) {
         uint32_t reg = g->an->live_reg[i];
         const hw_shape *s = &g->an->shape[reg];
         uint32_t bytes = hwg_bytes_of(type_of(g, reg));
@@ -62,17 +68,28 @@ void hwg_regs_init(hw_gen *g)
     g->index_of = HW_NEW_N(g->arena, hw_gen_index, n);
 }
 
-static hw_lv home(hw_gen *g, hw_lt t)
+/* Something that lies at a place of frame.save. */
+static hw_lv saved_at(hw_gen *g, uint32_t at)
 {
-    uint32_t bytes = hwg_bytes_of(t), align = bytes < HOME_ALIGN ? bytes : HOME_ALIGN;
-    uint32_t at = (g->homes_bytes + align - 1) / align * align;
     hw_lv base = hwg_frame_once(g, offsetof(hw_frame, save), g->ptr);
     hw_lb here = LLVMGetInsertBlock(g->b);
-    g->homes_bytes = at + bytes;
     hwg_at(g, g->each);
     hw_lv p = hwg_gep_k(g, base, at);
     hwg_at(g, here);
     return p;
+}
+
+hw_lv hwg_masks_home(hw_gen *g)
+{
+    return saved_at(g, g->homes_base);
+}
+
+static hw_lv home(hw_gen *g, hw_lt t)
+{
+    uint32_t bytes = hwg_bytes_of(t), align = bytes < HOME_ALIGN ? bytes : HOME_ALIGN;
+    uint32_t at = (g->homes_bytes + align - 1) / align * align;
+    g->homes_bytes = at + bytes;
+    return saved_at(g, at);
 }
 
 /* Registers that live from block to block start as zero. Others are written before they are read: a first value would

@@ -122,9 +122,11 @@ typedef struct hw_gen {
     hw_lv warp; /* i32 alloca: its number, where one call may run all */
     hw_lb done; /* returns HW_WARP_DONE */
     hw_gen_reg *regs;
-    bool *crosses;                     /* per register: it lives from block to block */
-    const bool *homes;                 /* per register: it lives in frame.save; NULL: none does */
-    uint32_t homes_bytes, homes_limit; /* so far; at most */
+    bool *crosses;     /* per register: it lives from block to block */
+    const bool *homes; /* per register: it lives in frame.save; NULL: none does */
+    uint32_t homes_base, homes_bytes, homes_limit; /* where they begin; end so far; end at most */
+    uint32_t *carried_at, carried_limit; /* canonical places, per live bit (suspend.c); their end */
+    hw_lb carry, carried, carried_end;   /* the code that carries homes there, and back */
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
     hw_lv *pend;           /* per block: i32 alloca of waiting lanes, if any may wait */
     hw_lv masks;           /* where all of them lie, one a block; NULL: each is an alloca */

@@ -5,31 +5,24 @@
  * the function returns; its entry switches on frame.resume. Registers being allocas, SROA turns the
  * rest into ordinary data flow.
  *
- * Layout of frame.save, for each point: [u32 mask, u32 pending mask a block], if lanes may wait;
- * then each live register in order of its number, aligned to its size. Canonical points (read by
- * another variant): pending masks of all blocks; a register as 32 lanes, then S, then R. Which
- * registers must not depend on the variant either.
+ * Layout of frame.save: what canonical points keep; the homes, pending masks first; then for each
+ * other point [u32 mask, u32 pending mask a block], if lanes may wait, and each live register in
+ * order of its number, aligned to its size. Canonical points are read by another variant: the mask
+ * and pending masks of all blocks; registers that live from block to block, each in a place of its
+ * own; then those that live within the point's block. A register is 32 lanes, then S, then R.
+ * Which registers must not depend on the variant either. Where registers have homes, all points
+ * share the code that carries those over.
  */
 #include "ops.h"
 
 enum { SAVE, RESTORE };
-enum { REGS_A_BLOCK = 32 };
-
-typedef struct moved {
-    hw_lv x, to;
-    uint32_t align;
-} moved;
+enum { REGS_A_BLOCK = 32, PLACE_ALIGN = 64 };
 
 typedef struct layout {
     uint32_t at;
     int what;
     hw_lv base;
     bool canonical;
-    bool
-        defers; /* homes lie where the canonical layout does: nothing is written before all is read */
-    hw_lv clear; /* the pending masks, cleared before the rest is written; NULL: not to be */
-    hw_lv masks; /* they lie together, are moved all at once, and here; NULL: they do not */
-    HW_VEC(moved) moves;
 } layout;
 
 /* ---- what is live ---- */
@@ -191,35 +184,11 @@ void hwg_store_home(hw_gen *g, hw_lv x, hw_lv p)
     hwg_store(g, t == g->i1 ? b_zext(g, x, g->i8) : x, p, align_of(t));
 }
 
-static void put(hw_gen *g, layout *l, hw_lv x, hw_lv to, uint32_t align)
-{
-    if (l->defers)
-        hw_vec_push(g->arena, &l->moves, ((moved){ x, to, align }));
-    else
-        hwg_store(g, x, to, align);
-}
-
 static void break_block(hw_gen *g)
 {
     hw_lb more = hwg_block(g, "more");
     LLVMBuildBr(g->b, more);
     hwg_at(g, more);
-}
-
-static void put_rest(hw_gen *g, const layout *l)
-{
-    bool saves = l->what == SAVE;
-    if (l->masks) /* the places may overlap: homes have been read, and nothing is written yet */
-        LLVMBuildMemMove(g->b, saves ? l->masks : g->masks, 4, saves ? g->masks : l->masks, 4,
-                         hwg_k(g->i64, g->an->nblocks * UINT64_C(4)));
-    if (l->clear) /* most are zero */
-        LLVMBuildMemSet(g->b, l->clear, hwg_k(g->i8, 0),
-                        hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
-    for (size_t i = 0; i < l->moves.len; i++) {
-        if (i % REGS_A_BLOCK == REGS_A_BLOCK - 1)
-            break_block(g);
-        hwg_store(g, l->moves.ptr[i].x, l->moves.ptr[i].to, l->moves.ptr[i].align);
-    }
 }
 
 /* Between frame.save and a slot: an alloca, or for canonical layouts a home. */
@@ -231,14 +200,14 @@ static void move_as(hw_gen *g, layout *l, hw_lv slot, hw_lt t)
     hw_lv p = place(g, l, hwg_bytes_of(t), align);
     if (l->what == SAVE) {
         hw_lv x = alloca ? LLVMBuildLoad2(g->b, t, slot, "") : hwg_load_home(g, t, slot);
-        put(g, l, t == g->i1 ? b_zext(g, x, mem) : x, p, align);
+        hwg_store(g, t == g->i1 ? b_zext(g, x, mem) : x, p, align);
         return;
     }
     hw_lv x = hwg_load(g, mem, p, align);
     if (alloca)
         LLVMBuildStore(g->b, t == g->i1 ? b_trunc(g, x, t) : x, slot);
     else
-        put(g, l, x, slot, align);
+        hwg_store(g, x, slot, align);
 }
 
 static void skip(hw_gen *g, layout *l, hw_lt t)
@@ -263,7 +232,7 @@ static void move_canonical(hw_gen *g, layout *l, uint32_t reg)
     hw_lv p = place(g, l, hwg_bytes_of(vec), align_of(vec));
     if (l->what == SAVE) {
         hw_lv v = hwg_vector(g, hwg_read(g, hw_wir_reg(reg), type), type);
-        put(g, l, type == HW_T_I1 ? hwg_vec_mask(g, v) : v, p, align_of(vec));
+        hwg_store(g, type == HW_T_I1 ? hwg_vec_mask(g, v) : v, p, align_of(vec));
     }
     move_as(g, l, r.slot, r.type);
     if (r.slot_r)
@@ -284,7 +253,9 @@ static void move_masks_together(hw_gen *g, layout *l)
 {
     if (g->masks_stay && !l->canonical)
         return;
-    l->masks = hwg_gep_k(g, l->base, l->at);
+    bool saves = l->what == SAVE;
+    hw_lv p = hwg_gep_k(g, l->base, l->at), n = hwg_k(g->i64, g->an->nblocks * UINT64_C(4));
+    LLVMBuildMemCpy(g->b, saves ? p : g->masks, 4, saves ? g->masks : p, 4, n);
     l->at += g->an->nblocks * 4;
 }
 
@@ -305,8 +276,9 @@ static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
     if (p->parked)
         return;
     uint32_t ran = ran_before(g, block);
-    if (l->canonical && l->what == SAVE)
-        l->clear = hwg_gep_k(g, l->base, l->at);
+    if (l->canonical && l->what == SAVE) /* most are zero */
+        LLVMBuildMemSet(g->b, hwg_gep_k(g, l->base, l->at), hwg_k(g->i8, 0),
+                        hwg_k(g->i64, g->an->nblocks * UINT64_C(4)), 4);
     for (uint32_t b = 0; b < g->an->nblocks; b++)
         if (mask_may_be_set(g, b, block, ran))
             move_as(g, l, g->pend[b], g->i32);
@@ -314,36 +286,111 @@ static void move_masks(hw_gen *g, layout *l, const hw_gen_point *p)
             l->at += 4;
 }
 
+static void move_reg(hw_gen *g, layout *l, uint32_t reg)
+{
+    hw_gen_reg slots = hwg_slots(g, reg);
+    uint32_t bit = g->an->live_bit[reg], at = l->at;
+    if (!l->canonical) {
+        move_as(g, l, slots.slot, slots.type);
+        if (slots.slot_r)
+            move_as(g, l, slots.slot_r, slots.type);
+    } else if (bit == UINT32_MAX) {
+        move_canonical(g, l, reg);
+    } else {
+        l->at = g->carried_at[bit];
+        move_canonical(g, l, reg);
+        l->at = at;
+    }
+}
+
+static void need_bytes(hw_gen *g, uint32_t bytes)
+{
+    if (bytes > g->info->save_bytes)
+        g->info->save_bytes = (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+}
+
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)
 {
     layout l = { .what = what,
                  .base = hwg_frame(g, offsetof(hw_frame, save), g->ptr),
-                 .canonical = p->canonical,
-                 .defers = p->canonical };
-    if (!p->canonical)
-        l.at = g->homes_limit;
+                 .canonical = p->canonical };
+    l.at = p->canonical ? 0 : g->homes_limit;
     uint64_t *set = live_before(g, p);
     mark(set, p->except, false);
     move_masks(g, &l, p);
+    if (p->canonical)
+        l.at = g->carried_limit;
     for (uint32_t r = 0, n = 0; r < g->f->regs.len; r++) {
-        if (!hw_bit(set, r))
-            continue;
-        hw_gen_reg slots = hwg_slots(g, r);
-        if (slots.home && !p->canonical)
-            continue;                /* it is there */
+        if (!hw_bit(set, r) || hwg_slots(g, r).home)
+            continue;                /* it is there, or comes with all others (carry_homes) */
         if (++n % REGS_A_BLOCK == 0) /* LLVM takes quadratic time over long blocks */
             break_block(g);
-        if (p->canonical) {
-            move_canonical(g, &l, r);
-            continue;
-        }
-        move_as(g, &l, slots.slot, slots.type);
-        if (slots.slot_r)
-            move_as(g, &l, slots.slot_r, slots.type);
+        move_reg(g, &l, r);
     }
-    put_rest(g, &l);
-    if (l.at > g->info->save_bytes)
-        g->info->save_bytes = (l.at + 63) / 64 * 64;
+    need_bytes(g, l.at);
+}
+
+/* All homes, to or from their canonical places. */
+static void carry_homes(hw_gen *g, int what)
+{
+    layout l = { .what = what,
+                 .base = hwg_frame(g, offsetof(hw_frame, save), g->ptr),
+                 .canonical = true };
+    for (uint32_t i = 0; i < g->an->nlive; i++) {
+        if (i % REGS_A_BLOCK == REGS_A_BLOCK - 1)
+            break_block(g);
+        move_reg(g, &l, g->an->live_reg[i]);
+    }
+}
+
+/* ---- canonical places ---- */
+
+static uint32_t canonical_bytes(const hw_gen *g, uint32_t reg)
+{
+    uint32_t bits = hw_wir_bits(g->f->regs.ptr[reg].type);
+    uint32_t elem = bits < 8 ? 1 : bits / 8, vec = bits < 8 ? 4 : GEN_LANES * elem;
+    return (vec + 2 * elem + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+}
+
+/* The most bytes of registers that live within a block, at any place of it. */
+static uint32_t most_within(const hw_gen *g, const hw_wir_block *w, bool *live)
+{
+    uint32_t now = 0, most = 0;
+    for (size_t i = w->insns.len; i-- > 0;) {
+        const hw_wir_insn *in = &w->insns.ptr[i];
+        for (uint32_t k = 0; k < in->ndst; k++)
+            if (in->dst[k].kind == HW_V_REG && live[in->dst[k].reg] && in->guard.kind != HW_V_REG) {
+                live[in->dst[k].reg] = false;
+                now -= canonical_bytes(g, in->dst[k].reg);
+            }
+        for (uint32_t k = 0; k <= in->nsrc; k++) {
+            hw_wir_val v = k < in->nsrc ? in->src[k] : in->guard;
+            if (v.kind != HW_V_REG || live[v.reg] || g->crosses[v.reg])
+                continue;
+            live[v.reg] = true;
+            now += canonical_bytes(g, v.reg);
+        }
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+uint32_t hwg_carried_init(hw_gen *g)
+{
+    uint32_t at = (uint32_t)sizeof(uint32_t) * (1 + g->an->nblocks), within = 0;
+    at = (at + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
+    g->carried_at = HW_NEW_N(g->arena, uint32_t, g->an->nlive + 1);
+    for (uint32_t i = 0; i < g->an->nlive; i++) {
+        g->carried_at[i] = at;
+        at += canonical_bytes(g, g->an->live_reg[i]);
+    }
+    g->carried_limit = at;
+    bool *live = HW_NEW_N(g->arena, bool, g->f->regs.len + 1);
+    for (uint32_t b = 0; b < g->an->nblocks; b++) {
+        uint32_t n = most_within(g, &g->f->blocks.ptr[b], live);
+        within = n > within ? n : within;
+    }
+    return at + within;
 }
 
 /* ---- points ---- */
@@ -426,22 +473,62 @@ static void set_frame(hw_gen *g, size_t offset, hw_lv x)
     LLVMBuildStore(g->b, x, hwg_frame_addr(g, offset));
 }
 
+/* The way out of points whose registers have homes; its phi is what leaving returns. */
+static hw_lv way_out(hw_gen *g)
+{
+    if (g->carry)
+        return LLVMGetFirstInstruction(g->carry);
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    g->carry = hwg_block(g, "carry");
+    hwg_at(g, g->carry);
+    hw_lv status = LLVMBuildPhi(g->b, g->i32, "");
+    carry_homes(g, SAVE);
+    LLVMBuildRet(g->b, status);
+    hwg_at(g, here);
+    return status;
+}
+
 static void finish_leave(hw_gen *g, hw_gen_point *p)
 {
+    hw_lv status = hwg_k(g->i32, p->status);
     hwg_at(g, p->leave);
     move_all(g, p, SAVE);
     set_frame(g, offsetof(hw_frame, resume), hwg_k(g->i32, p->id));
     set_frame(g, offsetof(hw_frame, lanes), LLVMBuildLoad2(g->b, g->i32, g->live, ""));
-    if (p->status == HW_WARP_MET)
+    if (p->status == HW_WARP_MET) {
         LLVMBuildBr(g->b, g->meet);
-    else
-        LLVMBuildRet(g->b, hwg_k(g->i32, p->status));
+        return;
+    }
+    if (!p->canonical || !g->homes) {
+        LLVMBuildRet(g->b, status);
+        return;
+    }
+    hw_lb here = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(way_out(g), &status, &here, 1);
+    LLVMBuildBr(g->b, g->carry);
+}
+
+/* The way in of those points: the switch behind it. */
+static hw_lv way_in(hw_gen *g, hw_lv id, hw_lb bad)
+{
+    if (g->carried)
+        return LLVMGetBasicBlockTerminator(g->carried_end);
+    g->carried = hwg_block(g, "carried");
+    hwg_at(g, g->carried);
+    carry_homes(g, RESTORE);
+    g->carried_end = LLVMGetInsertBlock(g->b);
+    return LLVMBuildSwitch(g->b, id, bad, (unsigned)g->points.len + 1);
 }
 
 static void finish_resume(hw_gen *g, hw_gen_point *p, hw_lv sw)
 {
-    hw_lb b = hwg_block(g, "resume");
-    LLVMAddCase(sw, hwg_k(g->i32, p->id), b);
+    hw_lb b = hwg_block(g, "resume"), first = b;
+    if (p->canonical && g->homes) {
+        hw_lv next = way_in(g, LLVMGetOperand(sw, 0), LLVMGetSwitchDefaultDest(sw));
+        LLVMAddCase(next, hwg_k(g->i32, p->id), b);
+        first = g->carried;
+    }
+    LLVMAddCase(sw, hwg_k(g->i32, p->id), first);
     hwg_at(g, b);
     move_all(g, p, RESTORE);
     if (!p->go_on[GEN_FULL] || !p->go_on[GEN_MASKED]) {
@@ -461,8 +548,9 @@ static hw_lb fresh(hw_gen *g, hw_lb start)
         return start;
     hw_lb b = hwg_block(g, "fresh");
     hwg_at(g, b);
-    LLVMBuildMemSet(g->b, hwg_frame(g, offsetof(hw_frame, save), g->ptr), hwg_k(g->i8, 0),
-                    hwg_k(g->i64, g->homes_limit), 64);
+    hw_lv homes = hwg_gep_k(g, hwg_frame(g, offsetof(hw_frame, save), g->ptr), g->homes_base);
+    LLVMBuildMemSet(g->b, homes, hwg_k(g->i8, 0), hwg_k(g->i64, g->homes_limit - g->homes_base),
+                    64);
     LLVMBuildBr(g->b, start);
     return b;
 }

@@ -79,6 +79,8 @@ static void wrapping(maker *k)
 {
     hw_wir_val u = hw_wir_reg(hw_wir_reg_new(&k->b, HW_T_I32, NULL));
     emit(k, HW_W_LOAD, HW_T_I32, u, 1, (hw_wir_val[]){ k->in })->imm = below(64) * 4;
+    if (below(3) == 0) /* near the end of 32 bits, signed or not */
+        u = op2(k, HW_W_OR, HW_T_I32, u, hw_wir_imm(below(2) ? 0x7fffffe0 : 0xffffffe0));
     u = op2(k, HW_W_ADD, HW_T_I32, k->thread, u);
     for (int n = 1 + (int)below(3); n > 0; n--) { /* what later ones need is tested at the first */
         hw_wir_val w = hw_wir_cvt(&k->b, below(2) ? HW_W_SEXT : HW_W_ZEXT, HW_T_I32, HW_T_I64, u);
