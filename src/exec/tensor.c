@@ -368,6 +368,8 @@ void hw_h_tensormap(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint6
         uint32_t d = ((const uint32_t *)io->src[1])[l];
         hw_need_memory(f, at, sizeof(hw_tensor_map), MAP_ALIGN);
         hw_tensor_map *m = (hw_tensor_map *)(uintptr_t)at;
+        if (!m->magic) /* a map that a kernel makes begins as zeros */
+            m->magic = HW_TENSOR_MAGIC;
         bool ok = aux >= HW_TENSOR_FIELD_BOX ? replace_of_dimension(m, aux, d, v)
                                              : replace_word(m, aux, v);
         if (!ok)

@@ -121,6 +121,21 @@ def copies():
     says("no tensor map", "@%p1 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [tile];", "no valid tensor map")
 
 
+def maps():
+    # a tensor map made of zeros in the kernel: 40 words of which a box has 16, from word 5 on; behind the last come zeros
+    fields = [("rank", 0), ("elemtype", 2), ("box_dim", "0, 16"), ("global_dim", "0, 40"), ("element_stride", "0, 1"), ("swizzle_mode", 0), ("fill_mode", 0)]
+    make = "".join(f"@%p1 tensormap.replace.tile.{field}.global.b1024.b32 [%d1], {value};\n" for field, value in fields)
+    body = INIT.format(1) + "add.u64 %d3, %d1, 256; @%p1 tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d3;\n" + make + """
+    mul.lo.u32 %r5, %r1, 4; cvt.u64.u32 %d4, %r5; add.u64 %d5, %d3, %d4; add.u32 %r6, %r1, 100; st.global.u32 [%d5], %r6; add.u32 %r6, %r1, 132; st.global.u32 [%d5+128], %r6;
+    @%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64; mov.u32 %r7, {start};
+    @%p1 cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%d1, {{%r7}}], [bar];
+    """ + AWAIT.format("W", "bar", "0").replace("{", "{{").replace("}", "}}") + """
+    setp.lt.u32 %p4, %r1, 16; add.u32 %r8, %r9, %r5; @%p4 ld.shared.u32 %r10, [%r8]; @!%p4 mov.u32 %r10, 7; bar.sync 0; st.global.u32 [%d2], %r10;
+    """
+    for start, want in ((5, [105 + i for i in range(16)]), (30, [130 + i if i < 10 else 0 for i in range(16)])):
+        gives(f"a map made of zeros, from {start} on", body.format(start=start), want + [7] * 16 + [0] * 32 + [100 + i for i in range(64)])
+
+
 def clusters():
     two = ".reqnctapercluster 2"
     meet = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;\n"
@@ -181,6 +196,7 @@ def launch_control():
 
 barriers()
 copies()
+maps()
 clusters()
 forms()
 launch_control()
