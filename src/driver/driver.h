@@ -193,6 +193,7 @@ void hw_cu_import_end(hw_cu_block *b); /* the block goes */
 
 /* ---- pool.c ---- */
 CUresult hw_cu_pool_free(hw_cu_block *b);            /* back to its pool */
+void hw_cu_pool_forget(hw_cu_block *b);              /* the block is about to go */
 CUmemoryPool hw_cu_pool_handle(const hw_cu_pool *p); /* of NULL: NULL */
 bool hw_cu_pool_shares(const hw_cu_pool *p);         /* other processes may have its memory */
 
@@ -212,6 +213,9 @@ CUresult hw_cu_program_new(const void *image, size_t len, uint32_t cc, const cha
 CUresult hw_cu_program_link(hw_arena *a, hw_str *texts, const char *const *origins, size_t n,
                             const hw_cu_jit_options *o, hw_cu_program **out); /* takes a */
 void hw_cu_program_release(hw_cu_program *p);
+/* A kernel is about to run: its code is kept as long as the program. */
+void hw_cu_program_runs(hw_cu_program *p, uint32_t kernel);
+void hw_cu_source_key(const hw_cu_program *p, uint32_t kernel, uint8_t key[32]); /* function.c */
 const hw_cu_kernel_info *hw_cu_kernel_known(hw_cu_program *p, uint32_t kernel);
 /* What machine code for a device of compute capability cc, or the nearest there is, says of a
  * kernel; false: there is none. */

@@ -35,6 +35,18 @@ static void drop(void *ctx)
     free(kept);
 }
 
+/* The module's key is a strong hash of its texts; folding the kernel's name in keeps kernels of one module apart. */
+void hw_cu_source_key(const hw_cu_program *p, uint32_t kernel, uint8_t key[32])
+{
+    const char *text = p->ptx->kernels[kernel].name;
+    for (uint64_t i = 0; i < 4; i++) {
+        uint64_t part, name = hw_hash64(text, strlen(text), i + 1);
+        memcpy(&part, p->ptx->key + 8 * i, sizeof part);
+        part ^= name;
+        memcpy(key + 8 * i, &part, sizeof part);
+    }
+}
+
 void hw_cu_function_init(hw_cu_function *f, hw_cu_program *p, uint32_t index)
 {
     const hw_ptx_kernel *k = &p->ptx->kernels[index];
@@ -43,14 +55,7 @@ void hw_cu_function_init(hw_cu_function *f, hw_cu_program *p, uint32_t index)
     f->settings = &f->own;
     f->source =
         (hw_jit_source){ .name = k->name, .build = build_ir, .ctx = f, .keep = keep, .drop = drop };
-    /* The module's key is a strong hash of its texts; folding the kernel's name in keeps kernels of
-     * one module apart. */
-    for (uint64_t i = 0; i < 4; i++) {
-        uint64_t part, name = hw_hash64(k->name, strlen(k->name), i + 1);
-        memcpy(&part, p->ptx->key + 8 * i, sizeof part);
-        part ^= name;
-        memcpy(f->source.key + 8 * i, &part, sizeof part);
-    }
+    hw_cu_source_key(p, index, f->source.key);
 }
 
 CUfunction hw_cu_function_handle(hw_cu_function *f)

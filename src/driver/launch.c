@@ -196,6 +196,7 @@ hw_status hw_cu_launch_one(const hw_cu_launch *l, const hw_device_runtime *runti
     };
     hw_cu_verbose("launch %s grid %u,%u,%u block %u,%u,%u shared %u", l->f->source.name, l->grid[0],
                   l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2], l->dynamic);
+    hw_cu_program_runs(l->f->program, l->f->index);
     hw_status s = hw_exec_launch(ctx->exec, &launch, fault, d);
     hw_cu_profile_done(l, listener, s);
     const char *notice = hw_jit_notice(hw_cu.jit);

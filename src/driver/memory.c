@@ -78,6 +78,8 @@ void hw_cu_blocks_end(hw_cu_context *ctx)
 {
     while (ctx->blocks.next != &ctx->blocks) {
         hw_cu_block *b = HW_CU_ITEM(ctx->blocks.next, hw_cu_block, link);
+        if (b->pool)
+            hw_cu_pool_forget(b);
         hw_cu_free_block(b);
     }
 }

@@ -63,8 +63,15 @@ static CUresult set_kernel(hw_cu_node *n, const CUgraphNodeParams *p)
     return CUDA_SUCCESS;
 }
 
+/* Its module may have been unloaded since. */
+static bool kernel_is_there(const hw_cu_node *n)
+{
+    return hw_cu_handle_get(n->params.kernel.func, HW_CU_FUNCTION) == n->launch->f;
+}
+
 static CUresult submit_kernel(hw_cu_node *n, hw_cu_stream *s)
 {
+    CU_NEED(kernel_is_there(n), INVALID_HANDLE);
     hw_cu_launch *l = hw_cu_launch_copy(n->launch);
     CU_NEED(l, OUT_OF_MEMORY);
     return hw_cu_submit_launch(s, l);
@@ -293,6 +300,8 @@ static CUresult submit_memops(hw_cu_node *n, hw_cu_stream *s)
 
 static hw_status run_kernel(hw_cu_node *n, uint32_t stream, hw_fault *fault)
 {
+    if (!kernel_is_there(n))
+        return HW_OK;
     n->launch->stream = stream;
     hw_cu_profile_submit(n->launch);
     return hw_cu_launch_now(n->launch, fault);

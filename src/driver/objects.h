@@ -119,6 +119,7 @@ typedef struct hw_cu_program {
     hw_cu_cubin *cubins;
     size_t ncubins;
     hw_cu_kernel_info *info; /* by kernel */
+    _Atomic bool *runs;      /* by kernel: its code is held */
 } hw_cu_program;
 
 typedef struct hw_cu_settings { /* function attributes a program may set */

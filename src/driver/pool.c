@@ -131,13 +131,30 @@ static hw_cu_block *take_kept(hw_cu_pool *p, uint64_t size)
     return NULL;
 }
 
-/* A context that ends frees its blocks: the pool forgets them. */
+/* A pool that was destroyed goes with its last block. Unlocks. */
+static void unlock(hw_cu_pool *p)
+{
+    bool ends = !p->handle && !p->used;
+    pthread_mutex_unlock(&p->lock);
+    if (ends) {
+        pthread_mutex_destroy(&p->lock);
+        free(p);
+    }
+}
+
 CUresult hw_cu_pool_free(hw_cu_block *b)
 {
     hw_cu_pool *p = b->pool;
     hw_cu_context *ctx = b->ctx;
-    if (b->import) /* whose memory it is counts it */
-        return hw_cu_free_block(b);
+    CUresult r = CUDA_SUCCESS;
+    if (b->import) {
+        uint64_t size = rounded(b->size);
+        r = hw_cu_free_block(b);
+        pthread_mutex_lock(&p->lock);
+        p->used -= size;
+        unlock(p);
+        return r;
+    }
     pthread_mutex_lock(&ctx->lock);
     hw_cu_list_remove(&b->link);
     pthread_mutex_unlock(&ctx->lock);
@@ -146,8 +163,18 @@ CUresult hw_cu_pool_free(hw_cu_block *b)
     b->freed = true;
     hw_cu_list_add(&p->kept, &b->link);
     trim(p, p->threshold);
-    pthread_mutex_unlock(&p->lock);
-    return CUDA_SUCCESS;
+    unlock(p);
+    return r;
+}
+
+/* A block goes with its context. */
+void hw_cu_pool_forget(hw_cu_block *b)
+{
+    hw_cu_pool *p = b->pool;
+    pthread_mutex_lock(&p->lock);
+    p->used -= rounded(b->size);
+    p->reserved -= b->import ? 0 : rounded(b->size);
+    unlock(p);
 }
 
 static CUresult new_block(hw_cu_pool *p, hw_cu_context *ctx, uint64_t size, hw_cu_block **out)
@@ -413,6 +440,9 @@ CUresult cuMemPoolImportPointer(CUdeviceptr *out, CUmemoryPool handle, CUmemPool
         r = CUDA_ERROR_INVALID_VALUE;
     CU_TRY(r);
     b->pool = p;
+    pthread_mutex_lock(&p->lock);
+    p->used += rounded(b->size);
+    pthread_mutex_unlock(&p->lock);
     *out = b->address;
     return CUDA_SUCCESS;
 }
@@ -432,13 +462,10 @@ CUresult cuMemPoolDestroy(CUmemoryPool handle)
         p->gpu->pool = p->gpu->default_pool;
     if (host_current == p)
         host_current = host_default;
-    bool empty = !p->used && !p->imported; /* what was imported is not counted */
     if (p->file >= 0)
         close(p->file);
     p->file = -1;
-    pthread_mutex_unlock(&p->lock);
-    if (empty)
-        free(p);
+    unlock(p);
     return CUDA_SUCCESS;
 }
 

@@ -89,6 +89,7 @@ static hw_status link_texts(hw_cu_program *p, const hw_str *texts, const char *c
     }
     HW_TRY(hw_ptx_link(p->arena, units, n, &p->ptx, d));
     p->info = HW_NEW_N(p->arena, hw_cu_kernel_info, p->ptx->nkernels ? p->ptx->nkernels : 1);
+    p->runs = HW_NEW_N(p->arena, _Atomic bool, p->ptx->nkernels ? p->ptx->nkernels : 1);
     return HW_OK;
 }
 
@@ -171,10 +172,32 @@ CUresult hw_cu_program_link(hw_arena *a, hw_str *texts, const char *const *origi
     return finish(p, link_texts(p, texts, origins, n, d), o, d, &start, out);
 }
 
+void hw_cu_program_runs(hw_cu_program *p, uint32_t kernel)
+{
+    uint8_t key[32];
+    if (atomic_load_explicit(&p->runs[kernel], memory_order_relaxed) ||
+        atomic_exchange(&p->runs[kernel], true))
+        return;
+    hw_cu_source_key(p, kernel, key);
+    hw_jit_hold(hw_cu.jit, key);
+}
+
+/* A profile refers to the code of launches until it is written. */
+static void let_go(hw_cu_program *p)
+{
+    for (uint32_t i = 0; p->runs && i < p->ptx->nkernels && !*hw_cu.env.profile; i++) {
+        uint8_t key[32];
+        hw_cu_source_key(p, i, key);
+        if (p->runs[i])
+            hw_jit_let_go(hw_cu.jit, key);
+    }
+}
+
 void hw_cu_program_release(hw_cu_program *p)
 {
     if (__atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL))
         return;
+    let_go(p);
     pthread_mutex_destroy(&p->lock);
     hw_arena_free(p->arena);
     free(p);

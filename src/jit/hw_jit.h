@@ -69,7 +69,11 @@ void hw_jit_set_limit(hw_jit *j, uint64_t bytes);
 /* Generate code for this processor (LLVM's name, e.g. "haswell") instead of the host; for tests.
  * Before the first hw_jit_get. NULL: the host. */
 void hw_jit_set_cpu(hw_jit *j, const char *cpu);
-/* The code for a variant; owned by j until it is freed. */
+/* Who holds a source keeps its code. When the last lets go, the code is freed: by then nothing may run it or ask for
+ * it. Code of a source that nobody held stays until j is freed. */
+void hw_jit_hold(hw_jit *j, const uint8_t key[32]);
+void hw_jit_let_go(hw_jit *j, const uint8_t key[32]);
+/* The code for a variant; owned by j until it is freed or its source is let go. */
 hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, const hw_code **out,
                      hw_diag *d);
 /* Without waiting for the second tier: its code if it is in memory or on disk, else the first's. */

@@ -35,10 +35,20 @@ typedef struct variant {
     hw_arena *arena;
 } variant;
 
+/* The code of one source. It goes when those that held the source have let go; if nobody ever did, with the jit. */
+typedef struct source {
+    struct source *next; /* in its bucket */
+    uint8_t key[32];
+    uint32_t holders;
+    variant *variants;
+} source;
+
+enum { BUCKETS = 1024 };
+
 struct hw_jit {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    variant *variants;
+    source *sources[BUCKETS];
     hw_later *background;
     hw_entry_dir dir;
     uint64_t build;
@@ -266,7 +276,66 @@ static hw_status obtain(hw_jit *j, const hw_jit_source *s, const hw_variant *v, 
     return status;
 }
 
+/* ---- sources; with the lock held ---- */
+
+static void *must(void *p)
+{
+    if (!p)
+        hw_oom(sizeof(variant));
+    return p;
+}
+
+/* Where the source with a key is, or its end of a bucket's list. */
+static source **source_at(hw_jit *j, const uint8_t key[32])
+{
+    uint32_t h;
+    memcpy(&h, key, sizeof h); /* of a strong hash */
+    source **at = &j->sources[h % BUCKETS];
+    while (*at && memcmp((*at)->key, key, sizeof(*at)->key) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static source *source_of(hw_jit *j, const uint8_t key[32])
+{
+    source **at = source_at(j, key);
+    if (!*at) {
+        *at = must(calloc(1, sizeof **at));
+        memcpy((*at)->key, key, sizeof(*at)->key);
+    }
+    return *at;
+}
+
+static void source_end(source **at)
+{
+    source *c = *at;
+    *at = c->next;
+    for (variant *x = c->variants, *next; x; x = next) {
+        next = x->next;
+        hw_unload(&x->loaded);
+        hw_arena_free(x->arena);
+        free(x);
+    }
+    free(c);
+}
+
 /* ---- the public functions ---- */
+
+void hw_jit_hold(hw_jit *j, const uint8_t key[32])
+{
+    pthread_mutex_lock(&j->lock);
+    source_of(j, key)->holders++;
+    pthread_mutex_unlock(&j->lock);
+}
+
+void hw_jit_let_go(hw_jit *j, const uint8_t key[32])
+{
+    pthread_mutex_lock(&j->lock);
+    source **at = source_at(j, key);
+    if (*at && --(*at)->holders == 0)
+        source_end(at);
+    pthread_mutex_unlock(&j->lock);
+}
 
 hw_jit *hw_jit_new(const char *cache_dir)
 {
@@ -294,10 +363,9 @@ void hw_jit_free(hw_jit *j)
     if (!j)
         return;
     hw_later_free(j->background);
-    for (variant *x = j->variants; x; x = x->next) {
-        hw_unload(&x->loaded);
-        hw_arena_free(x->arena);
-    }
+    for (unsigned i = 0; i < BUCKETS; i++)
+        while (j->sources[i])
+            source_end(&j->sources[i]);
     pthread_cond_destroy(&j->changed);
     pthread_mutex_destroy(&j->lock);
     hw_arena_free(j->arena);
@@ -316,7 +384,8 @@ void hw_jit_set_cpu(hw_jit *j, const char *cpu)
 
 static variant *find(hw_jit *j, const hw_entry_key *k)
 {
-    variant *x = j->variants;
+    const source *c = *source_at(j, k->source);
+    variant *x = c ? c->variants : NULL;
     while (x && memcmp(&x->key, k, sizeof *k) != 0)
         x = x->next;
     return x;
@@ -327,11 +396,12 @@ static variant *find_or_add(hw_jit *j, const hw_entry_key *k)
     variant *x = find(j, k);
     if (x)
         return x;
-    x = HW_NEW(j->arena, variant);
+    source *c = source_of(j, k->source);
+    x = must(calloc(1, sizeof *x));
     x->key = *k;
     x->state = MISSING;
-    x->next = j->variants;
-    j->variants = x;
+    x->next = c->variants;
+    c->variants = x;
     return x;
 }
 
