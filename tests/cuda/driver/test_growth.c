@@ -223,8 +223,8 @@ static void various_once(int i)
 static void modules(void **state)
 {
     (void)state;
-    repeat("modules", 120, 400, module_once);
-    repeat("libraries", 60, 400, library_once);
+    repeat("modules", 160, 2048, module_once);
+    repeat("libraries", 60, 512, library_once);
 }
 
 static void memory(void **state)
