@@ -223,34 +223,34 @@ static void various_once(int i)
 static void modules(void **state)
 {
     (void)state;
-    repeat("modules", 160, 2048, module_once);
-    repeat("libraries", 60, 512, library_once);
+    repeat("modules", 80, 4096, module_once);
+    repeat("libraries", 20, 512, library_once);
 }
 
 static void memory(void **state)
 {
     (void)state;
-    repeat("memory", 1000, 16, memory_once);
-    repeat("various", 1000, 16, various_once);
+    repeat("memory", 300, 16, memory_once);
+    repeat("various", 300, 16, various_once);
 }
 
 static void streams(void **state)
 {
     (void)state;
-    repeat("streams and events", 400, 16, stream_once);
-    repeat("interprocess", 400, 16, interprocess_once);
+    repeat("streams and events", 100, 16, stream_once);
+    repeat("interprocess", 100, 16, interprocess_once);
 }
 
 static void graphs(void **state)
 {
     (void)state;
-    repeat("graphs", 400, 16, graph_once);
+    repeat("graphs", 60, 16, graph_once);
 }
 
 static void contexts(void **state)
 {
     (void)state;
-    repeat("contexts", 40, 16, context_once);
+    repeat("contexts", 8, 16, context_once);
 }
 
 int main(int argc, char **argv)
