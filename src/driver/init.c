@@ -145,6 +145,14 @@ static void in_child(void)
         atomic_store(&hw_cu.state, HW_CU_FORKED);
 }
 
+/* What the program does in handlers and destructors that were there before the first call comes too late, as on a
+ * device. */
+static void closing(void)
+{
+    int ready = HW_CU_READY;
+    atomic_compare_exchange_strong(&hw_cu.state, &ready, HW_CU_CLOSING);
+}
+
 /* hw_cu.lock is held. */
 static hw_cu_state initialise(void)
 {
@@ -159,6 +167,7 @@ static hw_cu_state initialise(void)
     }
     choose_visible(all, n);
     pthread_atfork(NULL, NULL, in_child);
+    atexit(closing);
     hw_cu_profile_start();
     return hw_cu.ngpus ? HW_CU_READY : HW_CU_NO_DEVICE;
 }
@@ -189,7 +198,7 @@ CUresult hw_cu_ready(void)
     static const CUresult of[] = {
         [HW_CU_UNUSED] = CUDA_ERROR_NOT_INITIALIZED,    [HW_CU_READY] = CUDA_SUCCESS,
         [HW_CU_NO_DEVICE] = CUDA_ERROR_NOT_INITIALIZED, [HW_CU_FORKED] = CUDA_ERROR_NOT_INITIALIZED,
-        [HW_CU_ENDED] = CUDA_ERROR_DEINITIALIZED,
+        [HW_CU_CLOSING] = CUDA_ERROR_DEINITIALIZED,     [HW_CU_ENDED] = CUDA_ERROR_DEINITIALIZED,
     };
     return of[atomic_load_explicit(&hw_cu.state, memory_order_acquire)];
 }
@@ -205,7 +214,8 @@ CUresult cuDriverGetVersion(int *version)
  * ends with the process, as on a device, and nothing it may touch is freed under it. */
 __attribute__((destructor)) static void end_of_process(void)
 {
-    if (atomic_exchange(&hw_cu.state, HW_CU_ENDED) != HW_CU_READY)
+    const int before = atomic_exchange(&hw_cu.state, HW_CU_ENDED);
+    if (before != HW_CU_READY && before != HW_CU_CLOSING)
         return;
     if (hw_cu.jit) {
         hw_jit_stats j = hw_jit_get_stats(hw_cu.jit);

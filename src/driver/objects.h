@@ -166,7 +166,14 @@ struct hw_cu_library {
 #define HW_CU_VERSION          13000
 #define HW_CU_GPUS             64
 #define HW_CU_HIGHEST_PRIORITY (-5)
-typedef enum { HW_CU_UNUSED, HW_CU_READY, HW_CU_NO_DEVICE, HW_CU_FORKED, HW_CU_ENDED } hw_cu_state;
+typedef enum {
+    HW_CU_UNUSED,
+    HW_CU_READY,
+    HW_CU_NO_DEVICE,
+    HW_CU_FORKED,
+    HW_CU_CLOSING,
+    HW_CU_ENDED
+} hw_cu_state;
 typedef struct hw_cu_process {
     _Atomic int state; /* hw_cu_state */
     pthread_mutex_t lock;

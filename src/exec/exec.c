@@ -41,7 +41,8 @@ void hw_exec_free(hw_exec *x)
 {
     if (!x)
         return;
-    hw_streams_free(x->streams);
+    if (!hw_streams_free(x->streams))
+        return; /* all of it may be in use */
     hw_pool_free(x->pool);
     hw_blocks_free(x);
     while (x->rooms) {

@@ -292,7 +292,7 @@ const hw_callbacks *hw_exec_callbacks(void);
 
 /* ---- stream.c ---- */
 struct hw_stream_set *hw_streams_new(void);
-void hw_streams_free(struct hw_stream_set *s); /* waits */
+bool hw_streams_free(struct hw_stream_set *s); /* waits; false: in vain, some thread never ends */
 
 uint64_t hw_now_ns(void);
 

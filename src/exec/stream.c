@@ -16,6 +16,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 typedef struct mark {
     uint32_t refs;
@@ -242,11 +243,19 @@ static bool start_thread(hw_stream *s)
     return s->has_thread;
 }
 
-static void wait_progress(void)
+/* False: there will be none, since the process ends. */
+static bool wait_progress(void)
 {
+    enum { LOOK_EACH_NS = 250 * 1000 * 1000, SECOND_NS = 1000 * 1000 * 1000 };
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += LOOK_EACH_NS;
+    t.tv_sec += t.tv_nsec / SECOND_NS;
+    t.tv_nsec %= SECOND_NS;
     waiters++;
-    pthread_cond_wait(&progress, &lock);
+    pthread_cond_timedwait(&progress, &lock, &t);
     waiters--;
+    return !hw_jit_has_stopped();
 }
 
 /* Until the stream has come to seq; its tasks are run here if nobody else does. */
@@ -255,8 +264,8 @@ static void wait_place(hw_stream *s, uint64_t seq)
     while (s->done < seq) {
         if (can_run(s))
             run_first(s);
-        else
-            wait_progress();
+        else if (!wait_progress())
+            return;
     }
 }
 
@@ -467,19 +476,22 @@ void hw_exec_reset(hw_exec *x)
     pthread_mutex_unlock(&lock);
 }
 
-void hw_streams_free(struct hw_stream_set *set)
+bool hw_streams_free(struct hw_stream_set *set)
 {
     pthread_mutex_lock(&lock);
     wait_for(set, NULL);
     set->closing = true;
     for (hw_stream *s = set->first; s; s = s->next)
         wake_thread(s);
-    while (set->threads)
-        wait_progress();
-    while (set->first)
+    while (set->threads && wait_progress())
+        continue;
+    bool ended = !set->threads;
+    while (ended && set->first)
         unlink_stream(set->first);
     pthread_mutex_unlock(&lock);
-    free(set);
+    if (ended)
+        free(set);
+    return ended;
 }
 
 /* ---- events ---- */
@@ -542,8 +554,8 @@ void hw_timeline_wait(hw_timeline *e)
         while (!m->reached) {
             if (m->stream && can_run(m->stream))
                 run_first(m->stream);
-            else
-                wait_progress();
+            else if (!wait_progress())
+                break;
         }
         mark_unref(m);
     }

@@ -10,6 +10,9 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
 
 /* Passes by tier (measured: docs/architecture.md, "Generated code"). */
 static const char *const passes[] = {
@@ -289,5 +292,31 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     return s;
 }
 
-HW_PUBLIC const hw_codegen_api hw_codegen = { HW_CODEGEN_ABI, compile,
-                                              (const void *)LLVMRunPasses };
+/* ---- the end of the process ---- */
+
+static void (*_Atomic at_exit_fn)(void);
+
+static void set_at_exit(void (*fn)(void))
+{
+    atomic_store(&at_exit_fn, fn);
+}
+
+/* The process may end as soon as this library is open: whoever opens it is about to say what is to be done. */
+static void at_exit(void)
+{
+    enum { TIMES = 2000, PAUSE_NS = 500 * 1000 };
+    void (*fn)(void) = NULL;
+    for (int i = 0; i < TIMES && !(fn = atomic_load(&at_exit_fn)); i++)
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+    if (fn)
+        fn();
+}
+
+/* LLVM's constructors have run, so this comes before what they registered. */
+__attribute__((constructor)) static void opened(void)
+{
+    atexit(at_exit);
+}
+
+HW_PUBLIC const hw_codegen_api hw_codegen = { HW_CODEGEN_ABI, compile, (const void *)LLVMRunPasses,
+                                              set_at_exit };

@@ -8,7 +8,7 @@
 
 #include "hw_jit.h"
 
-enum { HW_CODEGEN_ABI = 3 };
+enum { HW_CODEGEN_ABI = 4 };
 
 typedef struct hw_codegen_options {
     const char *cpu; /* LLVM's name of a processor; NULL: this host with its features */
@@ -33,6 +33,8 @@ typedef struct hw_codegen_api {
     uint32_t abi;
     hw_codegen_fn *compile;
     const void *llvm; /* an address in LLVM's code */
+    /* Called at the end of the process before LLVM's destructors, which are already registered. */
+    void (*at_exit)(void (*fn)(void));
 } hw_codegen_api;
 extern const hw_codegen_api hw_codegen;
 

@@ -94,6 +94,9 @@ typedef struct hw_jit_stats {
     uint64_t improved, improve_ns; /* of those, in the background */
 } hw_jit_stats;
 hw_jit_stats hw_jit_get_stats(const hw_jit *j);
+/* The process is ending, and a thread that was making code was stopped for good: what it was about to do is never done,
+ * so nobody should wait for it. */
+bool hw_jit_has_stopped(void);
 /* A one-line notice to be shown once (an unusable cache directory), or NULL. Static or owned by j.
  */
 const char *hw_jit_notice(hw_jit *j);

@@ -6,6 +6,7 @@
 #include "entry.h"
 
 #include "count.h"
+#include "ending.h"
 #include "later.h"
 
 #include <cpuid.h>
@@ -138,10 +139,13 @@ static hw_status open_codegen(const hw_codegen_api **out, hw_diag *d)
     pthread_mutex_lock(&opening);
     if (!api) {
         bool there = find_library(path, sizeof path, &st);
+        const void *codes[2] = { NULL, NULL };
+        hw_opening_begin();
         void *lib = there ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
         const hw_codegen_api *found = lib ? dlsym(lib, "hw_codegen") : NULL;
         if (found && found->abi == HW_CODEGEN_ABI) {
-            hw_later_prepare((const void *[]){ (const void *)found->compile, found->llvm }, 2);
+            codes[0] = (const void *)found->compile;
+            codes[1] = found->llvm;
             api = found;
         } else {
             s = hw_fail(d, HW_E_INTERNAL, "cannot open the code generator " CODEGEN_LIBRARY ": %s",
@@ -149,6 +153,7 @@ static hw_status open_codegen(const hw_codegen_api **out, hw_diag *d)
                         : lib  ? "it belongs to another version"
                                : dlerror());
         }
+        hw_opening_end(codes, 2, api ? api->at_exit : NULL);
     }
     *out = api;
     pthread_mutex_unlock(&opening);
@@ -175,7 +180,11 @@ static hw_status generate(hw_jit *j, const hw_jit_source *s, const hw_variant *v
     hw_codegen_options o = { .cpu = j->cpu };
     HW_TRY(open_codegen(&api, d));
     HW_TRY(s->build(s->ctx, a, &m, d));
-    return api->compile(a, m, v, &o, out, d);
+    hw_use use;
+    hw_use_begin(&use);
+    hw_status made = api->compile(a, m, v, &o, out, d);
+    hw_use_end(&use);
+    return made;
 }
 
 /* ---- one variant ---- */
@@ -251,9 +260,7 @@ static hw_status compile(hw_jit *j, const hw_jit_source *s, const hw_variant *v,
 {
     uint64_t t0 = now_ns(), used = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     hw_codegen_out out;
-    hw_status made = generate(j, s, v, scratch, &out, d);
-    hw_later_renew();
-    HW_TRY(made);
+    HW_TRY(generate(j, s, v, scratch, &out, d));
     HW_TRY(hw_load_object(out.object, HW_CODEGEN_ENTRY, &x->loaded, d));
     x->code = keep(x->arena, &out.info);
     x->code.made_us = in_us(clock_ns(CLOCK_THREAD_CPUTIME_ID) - used);
@@ -345,7 +352,7 @@ hw_jit *hw_jit_new(const char *cache_dir)
     pthread_mutex_init(&j->lock, NULL);
     pthread_cond_init(&j->changed, NULL);
     j->background = hw_later_new();
-    hw_later_watch();
+    hw_ending_watch();
     j->build = build_id(NULL);
     j->dir.limit = UINT64_C(1) << 30;
     if (cache_dir) {
@@ -434,7 +441,7 @@ hw_status hw_jit_get(hw_jit *j, const hw_jit_source *s, const hw_variant *v, con
     hw_entry_key k = hw_entry_key_of(s, v, j->build);
     bool mine;
     hw_status status = HW_OK;
-    hw_later_watch();
+    hw_ending_watch();
     pthread_mutex_lock(&j->lock);
     variant *x = claim(j, &k, &mine);
     if (mine) {

@@ -3,6 +3,7 @@
  */
 #include "takeover.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -155,4 +156,15 @@ __attribute__((constructor)) static void take_over(void)
     if (!hw_patch_hook((void *)(uintptr_t)_r_debug.r_brk, objects_changed) &&
         getenv("HALFWARP_VERBOSE"))
         say("objects loaded later keep a static CUDA runtime of their own", "", "");
+}
+
+/* A program may end on one thread while another opens a library, such as our code generator, whose constructors run:
+ * its destructors must come after those. Looking a name up waits for the other thread. */
+__attribute__((visibility("default"), noreturn)) void exit(int status)
+{
+    typedef void exit_fn(int);
+    exit_fn *go_on = (exit_fn *)(uintptr_t)dlsym(RTLD_NEXT, "exit");
+    if (go_on)
+        go_on(status);
+    _exit(status);
 }
