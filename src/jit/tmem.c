@@ -328,24 +328,25 @@ INLINED void put_d(const hw_tmem_product *p, const double *c, uint32_t keep, uin
             cells[i] = out[i];
 }
 
+/* Written out, as the sums must stay in registers. */
 INLINED void multiply_tile_of(const double *a, const double *b, unsigned k, sums c)
 {
-    doubles s[TILE_COLUMNS][2];
-    for (unsigned j = 0; j < TILE_COLUMNS; j++)
-        for (unsigned h = 0; h < 2; h++)
-            s[j][h] = *(const doubles *)(c[j] + h * EIGHT);
-    for (unsigned i = 0; i < k; i++) {
-        doubles low = *(const doubles *)(a + i * LANES),
-                high = *(const doubles *)(a + i * LANES + EIGHT);
-        for (unsigned j = 0; j < TILE_COLUMNS; j++) {
-            double x = b[j * K_MOST + i];
-            s[j][0] += low * x;
-            s[j][1] += high * x;
-        }
+    doubles *const l[] = { (doubles *)c[0], (doubles *)c[1], (doubles *)c[2], (doubles *)c[3] };
+    doubles l0 = l[0][0], l1 = l[1][0], l2 = l[2][0], l3 = l[3][0];
+    doubles h0 = l[0][1], h1 = l[1][1], h2 = l[2][1], h3 = l[3][1];
+    for (unsigned i = 0; i < k; i++, a += LANES, b++) {
+        doubles low = *(const doubles *)a, high = *(const doubles *)(a + EIGHT);
+        l0 += low * b[0];
+        h0 += high * b[0];
+        l1 += low * b[K_MOST];
+        h1 += high * b[K_MOST];
+        l2 += low * b[2 * K_MOST];
+        h2 += high * b[2 * K_MOST];
+        l3 += low * b[3 * K_MOST];
+        h3 += high * b[3 * K_MOST];
     }
-    for (unsigned j = 0; j < TILE_COLUMNS; j++)
-        for (unsigned h = 0; h < 2; h++)
-            *(doubles *)(c[j] + h * EIGHT) = s[j][h];
+    l[0][0] = l0, l[0][1] = h0, l[1][0] = l1, l[1][1] = h1;
+    l[2][0] = l2, l[2][1] = h2, l[3][0] = l3, l[3][1] = h3;
 }
 
 /* What a sparse A does not give takes no part, whatever B has there. */
