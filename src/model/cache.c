@@ -114,6 +114,25 @@ static inline uint32_t touch_line(cache *c, uint64_t line, uint32_t bits, bool w
     return bits & ~before;
 }
 
+static inline uint64_t line_of(const cache *c, uint64_t chunk)
+{
+    return c->line == CHUNK ? chunk : (chunk << CHUNK_SHIFT) / c->line;
+}
+
+void hw_cache_announce(const cache *c, uint64_t chunk)
+{
+    __builtin_prefetch(&c->hint[line_of(c, chunk) & c->hints]);
+}
+
+void hw_cache_expect(const cache *c, uint64_t chunk)
+{
+    uint64_t line = line_of(c, chunk);
+    size_t set = set_of(c, line);
+    uint32_t way = c->hint[line & c->hints];
+    __builtin_prefetch(&c->lines[set * c->ways + (way < c->ways ? way : 0)], 1);
+    __builtin_prefetch(&c->set[set]);
+}
+
 uint32_t hw_cache_touch(cache *c, uint64_t chunk, uint32_t mask, bool write, uint64_t *lost)
 {
     if (c->line == CHUNK)

@@ -47,6 +47,9 @@ void hw_cache_free(cache *c);
 void hw_cache_empty(cache *c);
 /* What of these sectors was not there and is now, in whole pieces. *lost: 32-byte sectors written back. */
 uint32_t hw_cache_touch(cache *c, uint64_t chunk, uint32_t mask, bool write, uint64_t *lost);
+/* It will be asked for soon: first where it may be is fetched, then (coming) what is there. */
+void hw_cache_announce(const cache *c, uint64_t chunk);
+void hw_cache_expect(const cache *c, uint64_t chunk);
 static inline uint32_t hw_cache_widen(const cache *c, uint32_t mask) /* to whole pieces */
 {
     return c->spread[c->bits[mask]];
@@ -75,6 +78,7 @@ void hw_replay_long(replay *r, uint64_t block, tape *tapes);
 void hw_replay_block(replay *r, uint64_t block, tape *tapes);
 /* All that is left, blocks that did not end included, in order; adds each device's counts; frees r. */
 void hw_replay_end(replay *r, uint64_t (*count)[HW_CACHES]);
+void hw_replay_forget(const hw_model *m); /* the model ends: what was kept for its launches */
 
 enum { TAPE_LONG = 1 << 19 /* entries */ };
 

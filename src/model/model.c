@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The model: launches gathered by kernel and shape. */
-#include "model.h"
+#include "cache.h"
 
 #include <stdlib.h>
 
@@ -34,6 +34,7 @@ void hw_model_free(hw_model *m)
 {
     if (!m)
         return;
+    hw_replay_forget(m);
     for (launch *l = m->under_way, *next; l; l = next) {
         next = l->next;
         hw_arena_free(l->arena);

@@ -5,6 +5,7 @@
  * memory up to a bound, then in a temporary file. */
 #include "cache.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ typedef struct waiting {
 
 struct replay {
     const hw_model *model;
+    uint32_t devices;
     pthread_mutex_t lock;
     uint64_t next;         /* block whose turn it is */
     bool busy;             /* somebody goes through traffic */
@@ -34,14 +36,45 @@ struct replay {
     uint64_t count[HW_MODEL_DEVICES_MAX][HW_CACHES];
 };
 
+static void free_replay(replay *r);
+
 enum { HELD_MOST = 1 << 24 /* entries */, READ_AT_ONCE = 1 << 14 };
+
+/* The last launch's, for the next one: taking megabytes anew costs more than a small launch. */
+static _Atomic(replay *) spare;
+
+static replay *take_spare(const hw_model *m)
+{
+    replay *r = atomic_exchange(&spare, NULL);
+    if (!r || r->model == m)
+        return r;
+    free_replay(r);
+    return NULL;
+}
+
+static void begin_again(replay *r)
+{
+    r->next = 0;
+    r->first = r->last = NULL;
+    r->held = 0;
+    r->end = 0;
+    memset(r->count, 0, sizeof r->count);
+    for (uint32_t d = 0; d < r->model->n; d++)
+        hw_cache_empty(&r->level2[d]);
+}
 
 replay *hw_replay_new(const hw_model *m)
 {
+    replay *again = take_spare(m);
+    if (again) {
+        begin_again(again);
+        return again;
+    }
     replay *r = calloc(1, sizeof *r);
     if (!r)
         hw_oom(sizeof *r);
     r->model = m;
+    r->devices = m->n;
     pthread_mutex_init(&r->lock, NULL);
     for (uint32_t d = 0; d < m->n; d++) {
         const struct hw_device_caches *k = &m->devices[d]->caches;
@@ -79,6 +112,21 @@ static void enter(replay *r, uint32_t d, uint64_t packed)
     count[HW_CACHE_dram_writes] += lost;
 }
 
+/* A second level is larger than the processor's caches: what comes is fetched ahead. */
+enum { ANNOUNCED = 24, EXPECTED = 12 };
+
+static void enter_all(replay *r, uint32_t d, const uint64_t *packed, size_t n)
+{
+    const cache *c = &r->level2[d];
+    for (size_t i = 0; i < n; i++) {
+        if (c->lines && i + ANNOUNCED < n)
+            hw_cache_announce(c, packed[i + ANNOUNCED] >> 5);
+        if (c->lines && i + EXPECTED < n)
+            hw_cache_expect(c, packed[i + EXPECTED] >> 5);
+        enter(r, d, packed[i]);
+    }
+}
+
 static void read_back(replay *r, uint32_t d, const piece_of_file *p)
 {
     uint64_t some[READ_AT_ONCE];
@@ -87,8 +135,7 @@ static void read_back(replay *r, uint32_t d, const piece_of_file *p)
         off_t at = p->at + (off_t)(done * sizeof *some);
         if (pread(fileno(r->file), some, n * sizeof *some, at) != (ssize_t)(n * sizeof *some))
             return; /* it was written: the disk is failing */
-        for (size_t i = 0; i < n; i++)
-            enter(r, d, some[i]);
+        enter_all(r, d, some, n);
         done += n;
     }
 }
@@ -109,8 +156,7 @@ static void go_through(replay *r, uint32_t d, tape *t)
         read_back(r, d, p);
         free(p);
     }
-    for (size_t i = 0; i < t->n; i++)
-        enter(r, d, t->entry[i]);
+    enter_all(r, d, t->entry, t->n);
     t->n = 0;
 }
 
@@ -230,6 +276,18 @@ void hw_replay_block(replay *r, uint64_t block, tape *tapes)
     pthread_mutex_unlock(&r->lock);
 }
 
+static void free_replay(replay *r)
+{
+    if (!r)
+        return;
+    for (uint32_t d = 0; d < r->devices; d++)
+        hw_cache_free(&r->level2[d]);
+    if (r->file)
+        fclose(r->file);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
 void hw_replay_end(replay *r, uint64_t (*count)[HW_CACHES])
 {
     while (r->first)
@@ -238,10 +296,15 @@ void hw_replay_end(replay *r, uint64_t (*count)[HW_CACHES])
         r->count[d][HW_CACHE_dram_writes] += hw_cache_dirty(&r->level2[d]);
         for (int i = 0; i < HW_CACHES; i++)
             count[d][i] += r->count[d][i];
-        hw_cache_free(&r->level2[d]);
     }
-    if (r->file)
-        fclose(r->file);
-    pthread_mutex_destroy(&r->lock);
-    free(r);
+    free_replay(atomic_exchange(&spare, r));
+}
+
+void hw_replay_forget(const hw_model *m)
+{
+    replay *r = atomic_exchange(&spare, NULL);
+    if (r && r->model == m)
+        free_replay(r);
+    else
+        free_replay(atomic_exchange(&spare, r));
 }
