@@ -61,7 +61,8 @@ static slot *cell_of(worker *w, const hw_access_told *t)
         return *cell;
     *cell = HW_NEW_N(w->arena, slot, m->n);
     unsigned wants;
-    if (hw_model_gist_does(m, t->space, &w->launch->table->sites[t->site], &wants)) {
+    if (hw_model_gist_does(m, w->launch->bank_width, t->space, &w->launch->table->sites[t->site],
+                           &wants)) {
         (*cell)->gist = HW_NEW(w->arena, gist);
         (*cell)->gist->wants = wants;
     }
@@ -201,7 +202,7 @@ static void settle(const launch *l, const worker *w)
 {
     for (size_t i = 0; i < (size_t)l->table->n_sites * HW_SITE_SPACES; i++)
         if (w->cells[i])
-            hw_model_gist_settle(l->model, (hw_site_space)(i % HW_SITE_SPACES),
+            hw_model_gist_settle(l->model, l->bank_width, (hw_site_space)(i % HW_SITE_SPACES),
                                  &l->table->sites[i / HW_SITE_SPACES], w->cells[i]);
 }
 

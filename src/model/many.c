@@ -157,6 +157,66 @@ INLINE vec longest(const vec *v)
     return most;
 }
 
+/* ---- parts of a warp ---- */
+
+/* In each group of g lanes, sorted: those that are new and somebody's. *parts: groups with any. */
+INLINE vec fresh(const vec *s, int g, vec nobody, vec *parts)
+{
+    vec n = _mm512_setzero_si512(), some = n;
+#pragma GCC unroll 32
+    for (int l = 0; l < HW_WARP_LANES; l++) {
+        __mmask16 there = _mm512_cmpneq_epi32_mask(s[l], nobody);
+        if (l % g)
+            there = _mm512_mask_cmpneq_epi32_mask(there, s[l], s[l - 1]);
+        else
+            some = inc(some, there);
+        n = inc(n, there);
+    }
+    *parts = some;
+    return n;
+}
+
+INLINE void put(many *out, __mmask16 where, vec sectors, vec parts)
+{
+    _mm512_mask_store_epi32(out->part_sectors, where, sectors);
+    _mm512_mask_store_epi32(out->parts, where, parts);
+}
+
+/* Pairs, fours and eights of lanes sorted by their sectors, one from the other (Batcher's merge). */
+INLINE void split(const many_keys *k, vec *s, many *out)
+{
+    vec log = _mm512_load_si512(k->shift), parts, n;
+    vec sector = _mm512_sub_epi32(_mm512_set1_epi32(SECTOR_SHIFT), log);
+    vec nobody = _mm512_srlv_epi32(_mm512_set1_epi32((int)NOBODY), sector);
+    turn(k->key, 0, s);
+    turn(k->key, 16, s + 16);
+#pragma GCC unroll 32
+    for (int l = 0; l < HW_WARP_LANES; l++)
+        s[l] = _mm512_srlv_epi32(s[l], sector);
+    for (int l = 0; l < HW_WARP_LANES; l += 2)
+        exchange(&s[l], &s[l + 1]);
+    n = fresh(s, 2, nobody, &parts);
+    put(out, _mm512_cmpeq_epi32_mask(log, _mm512_set1_epi32(4)), n, parts);
+    for (int l = 0; l < HW_WARP_LANES; l += 4) {
+        exchange(&s[l], &s[l + 2]);
+        exchange(&s[l + 1], &s[l + 3]);
+        exchange(&s[l + 1], &s[l + 2]);
+    }
+    n = fresh(s, 4, nobody, &parts);
+    put(out, _mm512_cmpeq_epi32_mask(log, _mm512_set1_epi32(3)), n, parts);
+    for (int l = 0; l < HW_WARP_LANES; l += 8) {
+        for (int i = 0; i < 4; i++)
+            exchange(&s[l + i], &s[l + i + 4]);
+        exchange(&s[l + 2], &s[l + 4]);
+        exchange(&s[l + 3], &s[l + 5]);
+        exchange(&s[l + 1], &s[l + 2]);
+        exchange(&s[l + 3], &s[l + 4]);
+        exchange(&s[l + 5], &s[l + 6]);
+    }
+    n = fresh(s, 8, nobody, &parts);
+    put(out, _mm512_cmple_epu32_mask(log, _mm512_set1_epi32(2)), n, parts);
+}
+
 /* ---- banks ---- */
 
 /* a + b + *c: the sum, and the carry in *c. */
@@ -171,26 +231,26 @@ typedef struct planes {
     vec p[MANY_PLANES];
 } planes;
 
-/* The bank of lane l's key as a bit, where it is the first of its unit. */
-INLINE vec bank_bit(const vec *v, int l)
+/* The bank of lane l's key as a bit, where it is the first of its unit, or of any that takes part. */
+INLINE vec bank_bit(const vec *v, int l, bool any)
 {
     const vec one = _mm512_set1_epi32(1), nobody = _mm512_set1_epi32((int)NOBODY);
-    __mmask16 first = _mm512_cmpneq_epi32_mask(v[l], l ? v[l - 1] : nobody);
-    if (l)
+    __mmask16 first = _mm512_cmpneq_epi32_mask(v[l], l && !any ? v[l - 1] : nobody);
+    if (l && !any)
         first = _mm512_mask_cmpneq_epi32_mask(first, v[l], nobody);
     return _mm512_maskz_rolv_epi32(first, one, v[l]);
 }
 
-INLINE planes count_banks(const vec *v)
+INLINE planes count_banks(const vec *v, bool any)
 {
     planes s;
     for (int k = 0; k < MANY_PLANES; k++)
         s.p[k] = _mm512_setzero_si512();
 #pragma GCC unroll 8
     for (int l = 0; l < HW_WARP_LANES; l += 4) {
-        vec c0 = bank_bit(v, l + 1), c1 = bank_bit(v, l + 3);
-        vec low = add3(s.p[0], bank_bit(v, l), &c0);
-        s.p[0] = add3(low, bank_bit(v, l + 2), &c1); /* two carries of weight 2 */
+        vec c0 = bank_bit(v, l + 1, any), c1 = bank_bit(v, l + 3, any);
+        vec low = add3(s.p[0], bank_bit(v, l, any), &c0);
+        s.p[0] = add3(low, bank_bit(v, l + 2, any), &c1); /* two carries of weight 2 */
         vec carry = c1;
         s.p[1] = add3(s.p[1], c0, &carry);
 #pragma GCC unroll 4
@@ -217,6 +277,36 @@ INLINE vec largest(const planes *s)
     return n;
 }
 
+/* Of rows of 64 words those with words in a bank are one: two sides of a row become one key. */
+INLINE vec crowd_of_rows(const vec *v)
+{
+    const vec low = _mm512_set1_epi32(31), nobody = _mm512_set1_epi32((int)NOBODY);
+    vec rows[HW_WARP_LANES];
+#pragma GCC unroll 32
+    for (int l = 0; l < HW_WARP_LANES; l++) {
+        vec high = _mm512_slli_epi32(_mm512_srli_epi32(v[l], 6), 5);
+        vec key = _mm512_or_si512(high, _mm512_and_si512(v[l], low));
+        rows[l] = _mm512_mask_mov_epi32(key, _mm512_cmpeq_epi32_mask(v[l], nobody), nobody);
+    }
+    sort(rows);
+    planes s = count_banks(rows, false);
+    return largest(&s);
+}
+
+INLINE void banks(const vec *v, unsigned wants, many *out)
+{
+    planes s = count_banks(v, false);
+    _mm512_store_si512(out->crowd[MANY_WORDS], largest(&s));
+    for (int i = 0; i < MANY_PLANES; i++)
+        _mm512_store_si512(out->plane[i], s.p[i]);
+    if (wants & MANY_RULE << MANY_DUAL)
+        _mm512_store_si512(out->crowd[MANY_DUAL], crowd_of_rows(v));
+    if (wants & MANY_RULE << MANY_THREADS) {
+        s = count_banks(v, true);
+        _mm512_store_si512(out->crowd[MANY_THREADS], largest(&s));
+    }
+}
+
 /* ---- all ---- */
 
 NEEDS void hw_model_many(const many_keys *k, unsigned wants, many *out)
@@ -230,12 +320,12 @@ NEEDS void hw_model_many(const many_keys *k, unsigned wants, many *out)
     vec one = inc(_mm512_setzero_si512(),
                   _mm512_cmpeq_epi32_mask(lanes, _mm512_set1_epi32(HW_WARP_LANES)));
     const vec none = _mm512_setzero_si512();
+    for (int r = 0; r < MANY_RULES; r++)
+        _mm512_store_si512(out->crowd[r], none);
+    put(out, 0xffff, none, none);
     _mm512_store_si512(out->units, _mm512_add_epi32(steps(v, none), one));
     if (wants & MANY_BANKS) {
-        planes s = count_banks(v);
-        _mm512_store_si512(out->crowd, largest(&s));
-        for (int i = 0; i < MANY_PLANES; i++)
-            _mm512_store_si512(out->plane[i], s.p[i]);
+        banks(v, wants, out);
     } else {
         vec sector = _mm512_sub_epi32(_mm512_set1_epi32(SECTOR_SHIFT), shift);
         vec half = _mm512_sub_epi32(_mm512_set1_epi32(HALF_SHIFT), shift);
@@ -246,6 +336,8 @@ NEEDS void hw_model_many(const many_keys *k, unsigned wants, many *out)
         _mm512_store_si512(out->lines, _mm512_add_epi32(steps(v, line), one));
     }
     _mm512_store_si512(out->alike, wants & MANY_ALIKE ? longest(v) : none);
+    if (wants & MANY_SPLIT)
+        split(k, v, out);
 }
 
 INLINE void add_planes(uint32_t (*sum)[MANY], const uint32_t (*plane)[MANY], __mmask16 which)
@@ -277,10 +369,21 @@ INLINE void add_units(many_sums *s, __mmask16 which, const many_keys *k, const m
     add_column(s->filled, which, _mm512_srli_epi32(up, SECTOR_SHIFT));
 }
 
+/* How many of the accesses are crowded, and of the others how many have lanes that share. */
+INLINE void add_crowd(many_sums *s, int rule, __mmask16 which, const many_keys *k, const many *m)
+{
+    vec crowd = _mm512_load_si512(m->crowd[rule]);
+    __mmask16 alone = _mm512_mask_cmpeq_epu32_mask(which, crowd, _mm512_set1_epi32(1));
+    __mmask16 shared = _mm512_mask_cmplt_epu32_mask(alone, _mm512_load_si512(m->units),
+                                                    _mm512_load_si512(k->lanes));
+    add_column(s->crowd[rule], which, crowd);
+    s->conflicted[rule] += (uint32_t)__builtin_popcount((unsigned)(which & ~alone));
+    s->shared[rule] += (uint32_t)__builtin_popcount(shared);
+}
+
 NEEDS void hw_model_many_add(many_sums *s, uint32_t accesses, const many_keys *k, const many *m,
                              bool banks)
 {
-    const vec one = _mm512_set1_epi32(1);
     __mmask16 which = (__mmask16)accesses;
     s->accesses += (uint32_t)__builtin_popcount(accesses);
     add_units(s, which, k, m);
@@ -288,15 +391,12 @@ NEEDS void hw_model_many_add(many_sums *s, uint32_t accesses, const many_keys *k
         add_column(s->sectors, which, _mm512_load_si512(m->sectors));
         add_column(s->lines, which, _mm512_load_si512(m->lines));
         add_column(s->halves, which, _mm512_load_si512(m->halves));
+        add_column(s->parts, which, _mm512_load_si512(m->parts));
+        add_column(s->part_sectors, which, _mm512_load_si512(m->part_sectors));
         return;
     }
-    vec crowd = _mm512_load_si512(m->crowd);
-    __mmask16 alone = _mm512_mask_cmpeq_epu32_mask(which, crowd, one);
-    __mmask16 shared = _mm512_mask_cmplt_epu32_mask(alone, _mm512_load_si512(m->units),
-                                                    _mm512_load_si512(k->lanes));
-    add_column(s->crowd, which, crowd);
-    s->conflicted += (uint32_t)__builtin_popcount((unsigned)(which & ~alone));
-    s->shared += (uint32_t)__builtin_popcount(shared);
+    for (int r = 0; r < MANY_RULES; r++)
+        add_crowd(s, r, which, k, m);
     add_planes(s->plane, m->plane, which);
 }
 

@@ -28,7 +28,8 @@ enum {
  * worked out from them at the launch's end. */
 typedef struct gist {
     unsigned wants; /* MANY_* */
-    uint64_t accesses, lanes, sectors, lines, halves, alike, crowd, conflicted, shared, filled;
+    uint64_t accesses, lanes, sectors, lines, halves, alike, filled, parts, part_sectors;
+    uint64_t crowd[MANY_RULES], conflicted[MANY_RULES], shared[MANY_RULES];
     uint64_t bank[HW_WARP_LANES]; /* distinct words asked of each */
     many_sums recent;             /* not yet in the numbers above */
 } gist;
@@ -163,9 +164,11 @@ void hw_model_rules(const hw_model *m, uint32_t bank_width, const hw_access_told
                     const hw_site *s, slot *slots);
 
 /* Whether the site's accesses to a space need no more than a gist, on all devices; *wants: MANY_*. */
-bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s, unsigned *wants);
+bool hw_model_gist_does(const hw_model *m, uint32_t bank_width, hw_site_space space,
+                        const hw_site *s, unsigned *wants);
 /* What the gist says by the rules of all devices, added to slots. */
-void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site *s, slot *slots);
+void hw_model_gist_settle(const hw_model *m, uint32_t bank_width, hw_site_space space,
+                          const hw_site *s, slot *slots);
 /* Takes in what is recent. */
 void hw_model_gist_gather(gist *g);
 /* Whether the lanes lie on one line, the same as before. */

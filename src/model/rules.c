@@ -62,13 +62,18 @@ static bool count_banks(const hw_device *d, const hw_access *a, slot *s, uint64_
     return shared;
 }
 
-/* One pass for the warp, and banks that serve distinct words one after another. */
-static bool plain_banks(const hw_device *d, hw_access_kind kind)
+/* How the banks serve a warp's accesses of 4 bytes, all lanes in one pass; MANY_RULES: in another way. */
+static unsigned bank_rule(const hw_device *d, hw_access_kind kind, uint32_t bank_width)
 {
     hw_conflict conflict = kind == HW_LOAD ? d->banks.read_conflicts : d->banks.write_conflicts;
     bool plain = d->banks.rule == HW_BANKS32_WARP || d->banks.rule == HW_GCN_BANKS32_HALFWAVE;
-    return plain && d->banks.banks == HW_WARP_LANES && d->banks.bank_width == 4 &&
-           d->banks.lanes_per_pass == HW_WARP_LANES && conflict == HW_CONFLICT_WORDS;
+    bool dual = d->banks.rule == HW_BANKS32_DUAL_MODE && bank_width != 8;
+    if (d->banks.banks != HW_WARP_LANES || d->banks.bank_width != 4 ||
+        d->banks.lanes_per_pass != HW_WARP_LANES || !(plain || dual))
+        return MANY_RULES;
+    if (conflict == HW_CONFLICT_WORDS)
+        return dual ? MANY_DUAL : MANY_WORDS;
+    return plain && kind != HW_LOAD ? MANY_THREADS : MANY_RULES;
 }
 
 static void shared_access(const hw_device *d, const hw_access *a, slot *s, uint64_t times)
@@ -253,6 +258,8 @@ static bool plain_global(const hw_device *d, const hw_site *s)
     switch (d->global.rule) {
     case HW_SECTORS32_WARP:
         return sector == 32 && line == 128;
+    case HW_SECTORS32_SPLIT8:
+        return sector == 32 && line == 128;
     case HW_LINES128_OR_SECTORS32: /* wider ones are split */
         return sector == 32 && line == 128 && s->bytes <= 4;
     case HW_GCN_QUADS_64B:
@@ -262,7 +269,22 @@ static bool plain_global(const hw_device *d, const hw_site *s)
     }
 }
 
-bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s, unsigned *wants)
+/* The bits that a device wants of a site's accesses; false: it wants more than there is. */
+static bool device_wants(const hw_device *d, hw_site_space space, const hw_site *s,
+                         uint32_t bank_width, unsigned *wants)
+{
+    if (space == HW_SITE_SHARED) {
+        unsigned way = bank_rule(d, kinds[s->kind & 3], bank_width);
+        *wants |= way == MANY_RULES || way == MANY_WORDS ? 0 : (unsigned)MANY_RULE << way;
+        return way != MANY_RULES;
+    }
+    *wants |= d->global.line == 64 ? MANY_HALVES : 0;
+    *wants |= d->global.rule == HW_SECTORS32_SPLIT8 ? MANY_SPLIT : 0;
+    return plain_global(d, s) && !has_partitions(d);
+}
+
+bool hw_model_gist_does(const hw_model *m, uint32_t bank_width, hw_site_space space,
+                        const hw_site *s, unsigned *wants)
 {
     bool does = hw_model_many_able() && s->bytes && (s->bytes & (s->bytes - 1)) == 0 &&
                 s->bytes <= WIDTH_MOST;
@@ -271,12 +293,8 @@ bool hw_model_gist_does(const hw_model *m, hw_site_space space, const hw_site *s
         does = does && s->bytes == 4;
     else
         does = does && (space == HW_SITE_GLOBAL || space == HW_SITE_LOCAL);
-    for (uint32_t d = 0; does && d < m->n; d++) {
-        *wants |= m->devices[d]->global.line == 64 ? MANY_HALVES : 0;
-        does = space == HW_SITE_SHARED
-                   ? plain_banks(m->devices[d], kinds[s->kind & 3])
-                   : plain_global(m->devices[d], s) && !has_partitions(m->devices[d]);
-    }
+    for (uint32_t d = 0; does && d < m->n; d++)
+        does = device_wants(m->devices[d], space, s, bank_width, wants);
     *wants |= space == HW_SITE_SHARED ? MANY_BANKS : 0;
     return does;
 }
@@ -293,14 +311,18 @@ void hw_model_gist_gather(gist *g)
 {
     many_sums *s = &g->recent;
     g->accesses += s->accesses;
-    g->conflicted += s->conflicted;
-    g->shared += s->shared;
+    for (int r = 0; r < MANY_RULES; r++) {
+        g->conflicted[r] += s->conflicted[r];
+        g->shared[r] += s->shared[r];
+        g->crowd[r] += columns(s->crowd[r]);
+    }
+    g->parts += columns(s->parts);
+    g->part_sectors += columns(s->part_sectors);
     g->lanes += columns(s->lanes);
     g->sectors += columns(s->sectors);
     g->lines += columns(s->lines);
     g->halves += columns(s->halves);
     g->alike += columns(s->alike);
-    g->crowd += columns(s->crowd);
     g->filled += columns(s->filled);
     for (int k = 0; k < 32; k++)
         for (int i = 0; i < MANY; i++)
@@ -309,15 +331,17 @@ void hw_model_gist_gather(gist *g)
     memset(s, 0, sizeof *s);
 }
 
-static void settle_shared(const gist *g, slot *s, bool load)
+static void settle_shared(const gist *g, slot *s, unsigned way, bool load)
 {
+    if (way == MANY_RULES)
+        return;
     for (int b = 0; b < HW_WARP_LANES; b++)
         s->bank[b] += g->bank[b];
     add(s, HW_FIELD_requests, g->accesses, 1);
-    add(s, HW_FIELD_passes, g->crowd, 1);
+    add(s, HW_FIELD_passes, g->crowd[way], 1);
     add(s, HW_FIELD_ideal, g->accesses, 1);
-    add(s, HW_FIELD_conflicted, g->conflicted, 1);
-    add(s, HW_FIELD_broadcasts, load ? g->shared : 0, 1);
+    add(s, HW_FIELD_conflicted, g->conflicted[way], 1);
+    add(s, HW_FIELD_broadcasts, load ? g->shared[way] : 0, 1);
 }
 
 static void settle_global(const hw_device *d, const gist *g, slot *s, const hw_site *site)
@@ -326,8 +350,9 @@ static void settle_global(const hw_device *d, const gist *g, slot *s, const hw_s
     bool l1 = site->kind == HW_SITE_LOAD && !site->bypass_l1 && d->caches.l1_caches_global;
     bool whole =
         d->global.rule == HW_GCN_QUADS_64B || (d->global.rule == HW_LINES128_OR_SECTORS32 && l1);
-    uint64_t transactions = whole ? lines : g->sectors;
-    add(s, HW_FIELD_requests, g->accesses, 1);
+    bool split = d->global.rule == HW_SECTORS32_SPLIT8;
+    uint64_t transactions = whole ? lines : split ? g->part_sectors : g->sectors;
+    add(s, HW_FIELD_requests, split ? g->parts : g->accesses, 1);
     add(s, HW_FIELD_transactions, transactions, 1);
     add(s, HW_FIELD_sectors, g->sectors, 1);
     add(s, HW_FIELD_lines, lines, 1);
@@ -335,7 +360,8 @@ static void settle_global(const hw_device *d, const gist *g, slot *s, const hw_s
     add(s, HW_FIELD_least, g->filled, 32);
 }
 
-void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site *s, slot *slots)
+void hw_model_gist_settle(const hw_model *m, uint32_t bank_width, hw_site_space space,
+                          const hw_site *s, slot *slots)
 {
     gist *g = slots->gist;
     bool load = s->kind == HW_SITE_LOAD, atomic = kinds[s->kind & 3] == HW_ATOMIC;
@@ -348,7 +374,8 @@ void hw_model_gist_settle(const hw_model *m, hw_site_space space, const hw_site 
         add(&slots[d], HW_FIELD_bytes, g->lanes, s->bytes);
         add(&slots[d], HW_FIELD_serial, atomic ? g->alike : 0, 1);
         if (space == HW_SITE_SHARED)
-            settle_shared(g, &slots[d], load);
+            settle_shared(g, &slots[d], bank_rule(m->devices[d], kinds[s->kind & 3], bank_width),
+                          load);
         else
             settle_global(m->devices[d], g, &slots[d], s);
     }
