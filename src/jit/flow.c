@@ -94,7 +94,7 @@ static void make_pend(hw_gen *g)
         if (!g->may_wait[b])
             continue;
         hw_lb here = LLVMGetInsertBlock(g->b);
-        hwg_at(g, g->entry);
+        hwg_at(g, g->each);
         g->pend[b] = all ? hwg_gep_k(g, all, (int64_t)b * 4) : NULL;
         hwg_at(g, here);
         if (!all)

@@ -456,10 +456,11 @@ static void body(maker *k, bool wild, bool barriers, uint32_t at)
     end_block(k, at, wild);
 }
 
-hw_wir_module *make(hw_arena *a, bool flat, bool whole)
+hw_wir_module *make(hw_arena *a, bool flat, bool whole, bool large)
 {
-    maker k = { .m = hw_wir_module_new(a), .nblocks = 2 + 2 * (1 + below(8)) };
-    bool wild = below(3) == 0, barriers = below(2);
+    uint32_t pairs = (large ? 160 : 1) + below(8);
+    maker k = { .m = hw_wir_module_new(a), .nblocks = 2 + 2 * pairs };
+    bool wild = below(3) == 0, barriers = below(2) || large;
     k.b = (hw_wir_builder){ .m = k.m, .function = hw_wir_function_new(k.m, "k", true) };
     k.m->static_shared_bytes = SHARED_BYTES;
     k.m->param_bytes = 24;

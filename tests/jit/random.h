@@ -21,7 +21,7 @@ extern uint64_t rng;
 uint64_t rnd(void);
 uint32_t below(uint32_t n);
 
-/* flat: blocks of one dimension; whole: of whole warps. */
-hw_wir_module *make(hw_arena *a, bool flat, bool whole);
+/* flat: blocks of one dimension; whole: of whole warps; large: so many blocks of code that pending masks lie in memory. */
+hw_wir_module *make(hw_arena *a, bool flat, bool whole, bool large);
 
 #endif

@@ -252,9 +252,11 @@ static void fill(world *w, hw_frame *f, uint32_t warp)
     f->tid = &tids[warp][0][0];
 }
 
+enum { ONE_LARGE_IN = 10 };
+
 typedef struct subject {
     uint64_t seed;
-    bool flat, whole, counted;
+    bool flat, whole, large, counted;
 } subject;
 
 /* A place of its own for each instruction. */
@@ -279,7 +281,7 @@ static hw_status build(void *ctx, hw_arena *a, hw_wir_module **m, hw_diag *d)
     const subject *s = ctx;
     uint64_t keep = rng;
     rng = s->seed;
-    *m = make(a, s->flat, s->whole);
+    *m = make(a, s->flat, s->whole, s->large);
     rng = keep;
     if (s->counted)
         give_places(*m);
@@ -476,6 +478,7 @@ static bool trial(uint64_t seed, hw_jit *j, world *w, uint8_t tier)
     s.seed = rnd();
     s.flat = w->v.block[1] * w->v.block[2] == 1;
     s.whole = w->threads % 32 == 0;
+    s.large = seed % ONE_LARGE_IN == 2;
     s.counted = seed & 1;
     w->v.listeners = s.counted ? HW_LISTEN_COUNT | (seed & 2 ? HW_LISTEN_ACCESS : 0) : 0;
     w->v.whole_blocks = !s.counted && seed & 2;
