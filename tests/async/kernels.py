@@ -121,6 +121,19 @@ def copies():
     says("no tensor map", "@%p1 cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%d1, {%r1}], [tile];", "no valid tensor map")
 
 
+def branches():
+    # more places where lanes part than are kept in registers, between barriers and waits at an mbarrier
+    body = INIT.format(64) + "mov.u32 %r6, 0; shl.b32 %r7, %r1, 2; add.u32 %r8, %r9, %r7;\n"
+    want = [0] * 64
+    for i in range(200):
+        mask = i % 31 + 1
+        body += f"and.b32 %r5, %r1, {mask}; setp.eq.u32 %p3, %r5, 0; @%p3 bra L{i}; add.u32 %r6, %r6, {i}; st.shared.u32 [%r8], %r6; L{i}:\n"
+        want = [w + (i if t & mask else 0) for t, w in enumerate(want)]
+        if i % 40 == 39:
+            body += "bar.sync 0; mbarrier.arrive.shared::cta.b64 _, [bar];\n" + AWAIT.format(f"W{i}", "bar", i // 40 % 2)
+    gives("many branches", body + "st.global.u32 [%d2], %r6;", want, block=64)
+
+
 def maps():
     # a tensor map made of zeros in the kernel: 40 words of which a box has 16, from word 5 on; behind the last come zeros
     fields = [("rank", 0), ("elemtype", 2), ("box_dim", "0, 16"), ("global_dim", "0, 40"), ("element_stride", "0, 1"), ("swizzle_mode", 0), ("fill_mode", 0)]
@@ -196,6 +209,7 @@ def launch_control():
 
 barriers()
 copies()
+branches()
 maps()
 clusters()
 forms()
