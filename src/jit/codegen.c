@@ -48,7 +48,7 @@ enum { SPARE_TARGETS = 4 };
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     LLVMTargetMachineRef tm;
-    bool avx512, best;
+    bool avx512, vnni, best;
 } spare[SPARE_TARGETS];
 
 static bool take_spare(hw_gen *g)
@@ -59,6 +59,7 @@ static bool take_spare(hw_gen *g)
         if (spare[i].tm && spare[i].best == (g->v->tier != 0)) {
             g->tm = spare[i].tm;
             g->avx512 = spare[i].avx512;
+            g->vnni = spare[i].vnni;
             spare[i].tm = NULL;
         }
     pthread_mutex_unlock(&spare_lock);
@@ -72,6 +73,7 @@ static void give_target(hw_gen *g, const hw_codegen_options *o)
         if (!spare[i].tm) {
             spare[i].tm = g->tm;
             spare[i].avx512 = g->avx512;
+            spare[i].vnni = g->vnni;
             spare[i].best = g->v->tier != 0;
             g->tm = NULL;
         }
@@ -97,6 +99,7 @@ static hw_status take_target(hw_gen *g, const hw_codegen_options *o)
     } else {
         g->avx512 = has(features, "avx512f") && has(features, "avx512bw") &&
                     has(features, "avx512dq") && has(features, "avx512vl");
+        g->vnni = g->avx512 && has(features, "avx512vnni");
         g->avx512 |= o->cpu && strstr(o->cpu, "skylake-avx512");
         g->tm = LLVMCreateTargetMachine(target, triple, cpu, features,
                                         g->v->tier ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone,

@@ -34,7 +34,7 @@ static const op_class op_classes[HW_W_COUNT] = {
     [HW_W_MAX_U] = C(INT), [HW_W_MAX_S] = C(INT), [HW_W_ADD_SAT_S] = C(INT), [HW_W_SUB_SAT_S] = C(INT),
     [HW_W_ABS] = C(INT), [HW_W_POPC] = C(INT), [HW_W_CLZ] = C(INT), [HW_W_BREV] = C(INT),
     [HW_W_BFE_U] = C(INT), [HW_W_BFE_S] = C(INT), [HW_W_BFI] = C(INT), [HW_W_ICMP] = C(INT),
-    [HW_W_MUL] = C(IMUL), [HW_W_MULHI_U] = C(IMUL), [HW_W_MULHI_S] = C(IMUL),
+    [HW_W_MUL] = C(IMUL), [HW_W_DOT4] = C(IMUL), [HW_W_MULHI_U] = C(IMUL), [HW_W_MULHI_S] = C(IMUL),
     [HW_W_AND] = C(LOGIC), [HW_W_OR] = C(LOGIC), [HW_W_XOR] = C(LOGIC), [HW_W_NOT] = C(LOGIC),
     [HW_W_SHL] = C(LOGIC), [HW_W_SHR_U] = C(LOGIC), [HW_W_SHR_S] = C(LOGIC), [HW_W_FSHL] = C(LOGIC),
     [HW_W_FSHR] = C(LOGIC), [HW_W_PRMT] = C(LOGIC), [HW_W_LOP3] = C(LOGIC),

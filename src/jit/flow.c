@@ -52,7 +52,7 @@ static bool is_target(const hw_wir_block *w, uint32_t t)
 }
 
 /* Can block b send lanes off while others go elsewhere or wait? */
-static bool parts_lanes(const hw_gen *g, uint32_t b)
+bool hwg_parts_lanes(const hw_gen *g, uint32_t b)
 {
     const hw_wir_insn *t = terminator(g, b);
     bool varying = t->nsrc && t->src[0].kind == HW_V_REG &&
@@ -111,7 +111,7 @@ static void find_waits(hw_gen *g)
         const hw_wir_insn *t = terminator(g, b);
         if (g->rotate && hwg_parks_after(g, b) && hw_wir_may_part(g->an, b, t - 1))
             g->may_wait[w->targets[0]] = true;
-        if (!parts_lanes(g, b))
+        if (!hwg_parts_lanes(g, b))
             continue;
         g->exits_divergent |= t->op == HW_W_EXIT || t->op == HW_W_RET;
         for (uint32_t i = 0; i < w->ntargets; i++) {
@@ -457,7 +457,7 @@ static bool goes_to_checks(const hw_gen *g, uint32_t b)
     unsigned op = terminator(g, b)->op;
     bool one_ends = op == HW_W_CBR && hwg_is_exit(g, t[0]) != hwg_is_exit(g, t[1]);
     bool ends = op == HW_W_EXIT || op == HW_W_RET || one_ends;
-    return parts_lanes(g, b) && (g->an->divergent[b] || !ends);
+    return hwg_parts_lanes(g, b) && (g->an->divergent[b] || !ends);
 }
 
 /* The blocks where the lanes meet that earlier blocks have parted: flows into a check. */
@@ -611,6 +611,7 @@ void hwg_blocks(hw_gen *g)
         g->rotate = hwg_alloca(g, g->i1, "rotate");
     make_labels(g);
     find_waits(g);
+    hwg_plan_places(g);
     for (int v = 0; v < GEN_VERSIONS; v++)
         for (uint32_t k = 0; k < g->norder && g->failed == HW_OK; k++)
             if (v == GEN_MASKED || g->fulls)

@@ -101,9 +101,15 @@ hw_lv hwg_executing(hw_gen *g, const hw_wir_insn *in); /* lanes of the block and
 
 /* ---- control (flow.c), suspension (suspend.c), functions (function.c) ---- */
 void hwg_terminator(hw_gen *g, const hw_wir_insn *in);
-void hwg_spin(hw_gen *g, const hw_wir_insn *in);   /* before a terminator that goes back */
-void hwg_blocks(hw_gen *g);                        /* all blocks of the function, and checks */
-void hwg_set_mask(hw_gen *g);                      /* g->mask of the current block and version */
+void hwg_spin(hw_gen *g, const hw_wir_insn *in); /* before a terminator that goes back */
+void hwg_blocks(hw_gen *g);                      /* all blocks of the function, and checks */
+void hwg_set_mask(hw_gen *g);                    /* g->mask of the current block and version */
+bool hwg_parts_lanes(const hw_gen *g, uint32_t block);
+/* The set of registers kept while the warp waits before an instruction. */
+uint64_t *hwg_live_before(hw_gen *g, uint32_t block, uint32_t index);
+void hwg_plan_places(hw_gen *g);
+bool hwg_is_held(const hw_gen *g, const hw_gen_point *p, uint32_t reg);
+hw_lv hwg_place(hw_gen *g, uint32_t reg, unsigned which);
 bool hwg_may_relay(const hw_gen *g);               /* may warps hand on their turn? (function.c) */
 bool hwg_is_exit(const hw_gen *g, uint32_t block); /* nothing but an end of its lanes */
 void hwg_points_finish(hw_gen *g, hw_lb start);    /* the entry's switch, saves and restores */

@@ -295,6 +295,55 @@ static hw_lv table2(hw_gen *g, unsigned t, hw_lv x, hw_lv y)
     }
 }
 
+/* The products of unsigned bytes of a and signed ones of b added to c (VNNI), sixteen lanes at a time. */
+static hw_lv add_products(hw_gen *g, hw_lv c, hw_lv a, hw_lv b)
+{
+    enum { HALF = GEN_LANES / 2 };
+    int idx[GEN_LANES];
+    hw_lv half[2];
+    for (int l = 0; l < GEN_LANES; l++)
+        idx[l] = l;
+    for (int h = 0; h < 2; h++) {
+        hw_lv x[] = { hwg_shuffle(g, c, NULL, idx + HALF * h, HALF),
+                      hwg_shuffle(g, a, NULL, idx + HALF * h, HALF),
+                      hwg_shuffle(g, b, NULL, idx + HALF * h, HALF) };
+        half[h] = hwg_intr(g, "llvm.x86.avx512.vpdpbusd.512", 0, NULL, 3, x);
+    }
+    return hwg_shuffle(g, half[0], half[1], idx, GEN_LANES);
+}
+
+/* Signed bytes for unsigned ones are 128 less and the other way round; what that makes is taken off. */
+static hw_lv dot4_vector(hw_gen *g, const hw_wir_insn *in, hw_lv a, hw_lv b, hw_lv c)
+{
+    bool sa = in->imm & 1, sb = in->imm & 2;
+    hw_lv zero = hwg_klike(c, 0), off = hwg_klike(c, 0x80808080);
+    if (sa && !sb)
+        return add_products(g, c, b, a);
+    if (!sa && sb)
+        return add_products(g, c, a, b);
+    if (sa)
+        return b_sub(g, add_products(g, c, b_xor(g, a, off), b), add_products(g, zero, off, b));
+    return b_sub(g, add_products(g, c, a, b_xor(g, b, off)), add_products(g, zero, a, off));
+}
+
+static hw_lv byte_of(hw_gen *g, hw_lv x, unsigned k, bool is_signed)
+{
+    x = b_shl(g, x, hwg_klike(x, 24 - 8 * k));
+    return is_signed ? b_ashr(g, x, hwg_klike(x, 24)) : b_lshr(g, x, hwg_klike(x, 24));
+}
+
+LANE(dot4)
+{
+    hw_lv sum = a[2];
+    if (g->vnni && hwg_lanes(sum) == GEN_LANES)
+        return dot4_vector(g, in, a[0], a[1], sum);
+    for (unsigned k = 0; k < 4; k++) {
+        hw_lv x = byte_of(g, a[0], k, in->imm & 1), y = byte_of(g, a[1], k, in->imm & 2);
+        sum = b_add(g, sum, b_mul(g, x, y));
+    }
+    return sum;
+}
+
 LANE(lop3)
 {
     unsigned t = (unsigned)in->imm & 0xff, hi = t >> 4, lo = t & 15;

@@ -145,6 +145,8 @@ static void store_slot(hw_gen *g, uint32_t reg, unsigned which, hw_lv x)
     slot(g, reg);
     hw_gen_reg *r = &g->regs[reg];
     hw_lv p = which ? r->slot_r : r->slot;
+    if (g->early && hw_bit(g->early, reg))
+        hwg_store_home(g, x, hwg_place(g, reg, which));
     if (!r->home) {
         LLVMBuildStore(g->b, x, p);
         return;

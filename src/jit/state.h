@@ -41,6 +41,10 @@ typedef struct hw_gen_reg {
     hw_lb cached_in;
 } hw_gen_reg;
 
+typedef struct hw_gen_place { /* offsets in frame.save */
+    uint32_t s, r;
+} hw_gen_place;
+
 /* An address = base + sext/zext(index) * scale, found while a block is generated. */
 typedef struct hw_gen_index {
     hw_lv base, index; /* i64 scalar; <32 x i32> */
@@ -104,6 +108,7 @@ typedef struct hw_gen {
     LLVMDIBuilderRef di; /* the line table (debug.c) */
     LLVMMetadataRef di_file, di_scope;
     bool avx512;    /* F, BW, DQ, VL */
+    bool vnni;      /* and VNNI: products of bytes added up */
     bool fulls;     /* make FULL copies */
     bool lean;      /* tier 0: the code that is made fastest, not the one that runs fastest */
     bool flush_all; /* MXCSR flushes: no explicit flushes needed */
@@ -127,6 +132,11 @@ typedef struct hw_gen {
     uint32_t homes_base, homes_bytes, homes_limit; /* where they begin; end so far; end at most */
     uint32_t *carried_at, carried_limit; /* canonical places, per live bit (suspend.c); their end */
     hw_lb carry, carried, carried_end;   /* the code that carries homes there, and back */
+    hw_gen_place
+        *place; /* per register: where it is while the warp waits (places.c); NULL: not so */
+    uint32_t save_end;
+    const uint64_t *early; /* registers that are stored there whenever they are written */
+    uint64_t **held; /* per instruction that suspends: registers whose place has their value */
     hw_lv live, mask_slot; /* i32 allocas: lanes that have not ended; lanes of the running block */
     hw_lv *pend;           /* per block: i32 alloca of waiting lanes, if any may wait */
     hw_lv masks;           /* where all of them lie, one a block; NULL: each is an alloca */

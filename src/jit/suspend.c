@@ -145,6 +145,12 @@ static uint64_t *live_before(hw_gen *g, const hw_gen_point *p)
     return set;
 }
 
+uint64_t *hwg_live_before(hw_gen *g, uint32_t block, uint32_t index)
+{
+    const hw_gen_point p = { .block = block, .index = index };
+    return live_before(g, &p);
+}
+
 /* ---- moving values ---- */
 
 static hw_lv place(hw_gen *g, layout *l, uint32_t bytes, uint32_t align)
@@ -309,6 +315,21 @@ static void need_bytes(hw_gen *g, uint32_t bytes)
         g->info->save_bytes = (bytes + PLACE_ALIGN - 1) / PLACE_ALIGN * PLACE_ALIGN;
 }
 
+/* Between a register's place and its allocas. */
+static void move_to_place(hw_gen *g, const hw_gen_point *p, uint32_t reg, int what)
+{
+    hw_gen_reg r = hwg_slots(g, reg);
+    if (what == SAVE && hwg_is_held(g, p, reg))
+        return;
+    for (unsigned i = 0; i < (r.slot_r ? 2u : 1u); i++) {
+        hw_lv slot = i ? r.slot_r : r.slot, at = hwg_place(g, reg, i);
+        if (what == SAVE)
+            hwg_store_home(g, LLVMBuildLoad2(g->b, r.type, slot, ""), at);
+        else
+            LLVMBuildStore(g->b, hwg_load_home(g, r.type, at), slot);
+    }
+}
+
 static void move_all(hw_gen *g, const hw_gen_point *p, int what)
 {
     layout l = { .what = what,
@@ -325,7 +346,10 @@ static void move_all(hw_gen *g, const hw_gen_point *p, int what)
             continue;                /* it is there, or comes with all others (carry_homes) */
         if (++n % REGS_A_BLOCK == 0) /* LLVM takes quadratic time over long blocks */
             break_block(g);
-        move_reg(g, &l, r);
+        if (!p->canonical && g->place)
+            move_to_place(g, p, r, what);
+        else
+            move_reg(g, &l, r);
     }
     need_bytes(g, l.at);
 }

@@ -109,6 +109,11 @@ hw_wir_val w_dp(lw *l, hw_wir_val a, hw_wir_val b, hw_wir_val c, unsigned part, 
 {
     bool sa = lw_signed(l, 0), sb = lw_signed(l, 1);
     unsigned n = part == 8 ? 4 : 2;
+    if (part == 8) {
+        hw_wir_val d = hw_wir_op3(&l->b, HW_W_DOT4, HW_T_I32, a, b, c);
+        lw_last(l)->imm = (sa ? 1u : 0) | (sb ? 2u : 0);
+        return d;
+    }
     for (unsigned k = 0; k < n; k++) {
         hw_wir_val x = field(l, a, k * part, part, sa);
         hw_wir_val y = field(l, b, (first + k) * 8, 8, sb);

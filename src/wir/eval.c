@@ -199,6 +199,17 @@ static uint64_t e_lop3(const hw_wir_insn *i, const uint64_t *s, unsigned b)
             r |= (k & 4 ? s[0] : ~s[0]) & (k & 2 ? s[1] : ~s[1]) & (k & 1 ? s[2] : ~s[2]);
     return r;
 }
+static uint64_t e_dot4(const hw_wir_insn *i, const uint64_t *s, unsigned b)
+{
+    (void)b;
+    uint32_t sum = (uint32_t)s[2];
+    for (unsigned k = 0; k < 32; k += 8) {
+        uint8_t x = (uint8_t)(s[0] >> k), y = (uint8_t)(s[1] >> k);
+        int p = i->imm & 1 ? (int8_t)x : x, q = i->imm & 2 ? (int8_t)y : y;
+        sum += (uint32_t)(p * q);
+    }
+    return sum;
+}
 static uint64_t e_bfe_u(const hw_wir_insn *i, const uint64_t *s, unsigned b)
 {
     (void)i;
@@ -276,10 +287,11 @@ static eval_fn *const table[HW_W_COUNT] = {
     [HW_W_FSHR] = e_fshr,         [HW_W_POPC] = e_popc,
     [HW_W_CLZ] = e_clz,           [HW_W_BREV] = e_brev,
     [HW_W_PRMT] = e_prmt,         [HW_W_LOP3] = e_lop3,
-    [HW_W_BFE_U] = e_bfe_u,       [HW_W_BFE_S] = e_bfe_s,
-    [HW_W_BFI] = e_bfi,           [HW_W_ICMP] = e_icmp,
-    [HW_W_ZEXT] = e_mov,          [HW_W_SEXT] = e_sext,
-    [HW_W_TRUNC] = e_mov,         [HW_W_BITCAST] = e_mov,
+    [HW_W_DOT4] = e_dot4,         [HW_W_BFE_U] = e_bfe_u,
+    [HW_W_BFE_S] = e_bfe_s,       [HW_W_BFI] = e_bfi,
+    [HW_W_ICMP] = e_icmp,         [HW_W_ZEXT] = e_mov,
+    [HW_W_SEXT] = e_sext,         [HW_W_TRUNC] = e_mov,
+    [HW_W_BITCAST] = e_mov,
 };
 
 static bool is_packed(hw_wir_type t)

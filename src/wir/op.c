@@ -43,7 +43,7 @@ const char *const hw_wir_signature[HW_W_COUNT] = {
     [HW_W_SHL] = "t=t3",       [HW_W_SHR_U] = "t=t3",     [HW_W_SHR_S] = "t=t3",
     [HW_W_FSHL] = "t=tt3",     [HW_W_FSHR] = "t=tt3",
     [HW_W_POPC] = "3=t",       [HW_W_CLZ] = "3=t",        [HW_W_BREV] = "t=t",
-    [HW_W_PRMT] = "t=ttt",     [HW_W_LOP3] = "t=ttt",
+    [HW_W_PRMT] = "t=ttt",     [HW_W_LOP3] = "t=ttt", [HW_W_DOT4] = "t=ttt",
     [HW_W_BFE_U] = "t=t33",    [HW_W_BFE_S] = "t=t33",    [HW_W_BFI] = "t=tt33",
     [HW_W_ICMP] = "1=tt",
     [HW_W_ZEXT] = "u=t",       [HW_W_SEXT] = "u=t",       [HW_W_TRUNC] = "u=t",  [HW_W_BITCAST] = "u=t",

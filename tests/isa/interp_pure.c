@@ -313,6 +313,18 @@ static u128 field_insert(u128 a, u128 b, u128 c, u128 d, unsigned bits)
     return b;
 }
 
+static u128 dot4(u128 a, u128 b, u128 c, uint64_t signs)
+{
+    int64_t sum = (int64_t)c;
+    for (int k = 0; k < 4; k++) {
+        int64_t x = (int64_t)(a >> 8 * k & 255), y = (int64_t)(b >> 8 * k & 255);
+        x -= signs & 1 && x > 127 ? 256 : 0;
+        y -= signs & 2 && y > 127 ? 256 : 0;
+        sum += x * y;
+    }
+    return (uint32_t)sum;
+}
+
 static __int128 saturate(__int128 v, unsigned bits)
 {
     __int128 high = ((__int128)1 << (bits - 1)) - 1;
@@ -461,6 +473,9 @@ static bool bit_op(const hw_wir_insn *i, const u128 *s, u128 *d)
         break;
     case HW_W_LOP3:
         *d = lookup3(a, b, c, i->imm, bits);
+        break;
+    case HW_W_DOT4:
+        *d = dot4(a, b, c, i->imm);
         break;
     case HW_W_BFE_U:
     case HW_W_BFE_S:
