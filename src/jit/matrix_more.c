@@ -188,48 +188,79 @@ static void multiply(const product *p)
 /* ---- the four of m8n8k4 ---- */
 
 /* Eight lanes have a product: four of the lower half of the warp, four of the upper. */
-static unsigned quad_lane(unsigned quad, unsigned t)
+INLINED unsigned quad_lane(unsigned quad, unsigned t)
 {
     return quad * 4 + t % 4 + t / 4 * 16;
 }
 
 /* Element i of lane t of such eight, along the matrix's rows or across them. */
-static place place_in_quad(unsigned t, unsigned i, bool along)
+INLINED place place_in_quad(unsigned t, unsigned i, bool along)
 {
     return along ? (place){ t, i } : (place){ i + t / 4 * 4, t % 4 };
 }
 
-static place place_in_quad_result(uint8_t type, unsigned t, unsigned i)
+INLINED place place_in_quad_result(uint8_t type, unsigned t, unsigned i)
 {
     if (type == HW_MMA_F16)
         return (place){ t, i };
     return (place){ (t & 1) + (i & 2) + t / 4 * 4, (i & 4) + (t & 2) + (i & 1) };
 }
 
-static void multiply_quad(product *p, unsigned quad)
+/* Where element i of a lane stands among those of its registers, all lanes' of the first, then the second. */
+INLINED unsigned number_of(unsigned lane, unsigned i, unsigned each)
 {
-    double c[QUAD_ROWS * EIGHT];
+    return (i / each * HW_WARP_LANES + lane) * each + i % each;
+}
+
+INLINED void decode_registers(const void *const *regs, uint8_t type, unsigned n, double *out)
+{
+    unsigned count = HW_WARP_LANES * 32u / types[type].bits;
+    for (unsigned r = 0; r < n; r++)
+        decode_floats(type, count, regs[r], out + r * count);
+}
+
+/* One of the four: eight columns at a time. */
+INLINED void multiply_quad(const product *p, unsigned quad, const double *ra, const double *rb,
+                           const double *rc, double *rd)
+{
+    _Alignas(64) double a[QUAD_ROWS * QUAD_K], b[QUAD_K * EIGHT], c[QUAD_ROWS * EIGHT];
+    unsigned each_c = 32 / types[p->x.c].bits, each_d = 32 / types[p->x.d].bits;
     for (unsigned t = 0; t < EIGHT; t++) {
         unsigned l = quad_lane(quad, t);
         for (unsigned i = 0; i < QUAD_K; i++) {
-            place a = place_in_quad(t, i, !(p->x.flags & HW_MMA_COL_A));
-            place b = place_in_quad(t, i, !(p->x.flags & HW_MMA_ROW_B)); /* turned */
-            p->fa[a.row * QUAD_K + a.col] = element(p->a, p->x.a, l, i);
-            p->fb[b.col * EIGHT + b.row] = element(p->b, p->x.b, l, i);
+            place at_a = place_in_quad(t, i, !(p->x.flags & HW_MMA_COL_A));
+            place at_b = place_in_quad(t, i, !(p->x.flags & HW_MMA_ROW_B)); /* turned */
+            a[at_a.row * QUAD_K + at_a.col] = ra[number_of(l, i, 2)];
+            b[at_b.col * EIGHT + at_b.row] = rb[number_of(l, i, 2)];
         }
         for (unsigned i = 0; i < EIGHT; i++) {
             place at = place_in_quad_result(p->x.c, t, i);
-            c[at.row * EIGHT + at.col] = element(p->c, p->x.c, l, i);
+            c[at.row * EIGHT + at.col] = rc[number_of(l, i, each_c)];
         }
     }
+    for (unsigned row = 0; row < QUAD_ROWS; row++)
+        for (unsigned k = 0; k < QUAD_K; k++)
+            *(doubles *)(c + row * EIGHT) +=
+                a[row * QUAD_K + k] * *(const doubles *)(b + k * EIGHT);
     for (unsigned t = 0; t < EIGHT; t++)
         for (unsigned i = 0; i < EIGHT; i++) {
             place at = place_in_quad_result(p->x.d, t, i);
-            double sum = c[at.row * EIGHT + at.col];
-            for (unsigned k = 0; k < QUAD_K; k++)
-                sum += p->fa[at.row * QUAD_K + k] * p->fb[k * EIGHT + at.col];
-            put(p, quad_lane(quad, t), i, sum);
+            rd[number_of(quad_lane(quad, t), i, each_d)] = c[at.row * EIGHT + at.col];
         }
+}
+
+CLONED static void multiply_quads(const product *p)
+{
+    enum { HALVES = 2, WORDS = 8, ALL = HW_WARP_LANES * EIGHT };
+    _Alignas(64) double a[HW_WARP_LANES * QUAD_K], b[HW_WARP_LANES * QUAD_K], c[ALL], d[ALL];
+    unsigned nc = WORDS * types[p->x.c].bits / 32, nd = WORDS * types[p->x.d].bits / 32;
+    decode_registers(p->a, p->x.a, HALVES, a);
+    decode_registers(p->b, p->x.b, HALVES, b);
+    decode_registers(p->c, p->x.c, nc, c);
+    for (unsigned quad = 0; quad < QUADS; quad++)
+        multiply_quad(p, quad, a, b, c, d);
+    for (unsigned r = 0; r < nd; r++)
+        encode_floats(p->x.d, ALL / nd, d + r * (ALL / nd), p->d[r]);
 }
 
 /* ---- the helper ---- */
@@ -262,10 +293,10 @@ void hw_jit_mma_more(hw_frame *frame, uint32_t lanes, const hw_lane_arrays *io, 
     memcpy(&p.x, &aux, sizeof p.x);
     if (!take_operands(&p, io))
         return;
-    for (unsigned quad = 0; p.x.flags & HW_MMA_QUADS && quad < QUADS; quad++)
-        multiply_quad(&p, quad);
-    if (p.x.flags & HW_MMA_QUADS)
+    if (p.x.flags & HW_MMA_QUADS) {
+        multiply_quads(&p);
         return;
+    }
     take_factors(&p);
     if (p.x.scales)
         apply_scales(&p);

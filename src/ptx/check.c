@@ -297,6 +297,66 @@ static hw_status check_mov(const checker *c)
     return check_value(c, a, &source, t);
 }
 
+/* ---- accesses to memory: what goes with which state space (PTX ISA 9.7.9.8, 9.7.9.11, 9.7.13.5) ---- */
+
+#define SPACE(name) (1u << PTX_SPACE_##name)
+enum { FAR = SPACE(NONE) | SPACE(GLOBAL), STRONG = FAR | SPACE(SHARED), WIDE_BITS = 256 };
+
+static const struct {
+    uint8_t mod;
+    uint32_t spaces;
+    bool wide; /* only of 256 bits */
+} access_rules[] = {
+    { PTX_M_volatile, STRONG, false },     { PTX_M_relaxed, STRONG, false },
+    { PTX_M_acquire, STRONG, false },      { PTX_M_release, STRONG, false },
+    { PTX_M_L1_evict_normal, FAR, false }, { PTX_M_L1_evict_unchanged, FAR, false },
+    { PTX_M_L1_evict_first, FAR, false },  { PTX_M_L1_evict_last, FAR, false },
+    { PTX_M_L1_no_allocate, FAR, false },  { PTX_M_L2_evict_normal, FAR, true },
+    { PTX_M_L2_evict_first, FAR, true },   { PTX_M_L2_evict_last, FAR, true },
+    { PTX_M_L2_cache_hint, FAR, false },   { PTX_M_L2_64B, FAR, false },
+    { PTX_M_L2_128B, FAR, false },         { PTX_M_L2_256B, FAR, false },
+};
+
+static bool is_access(const checker *c, bool *moves)
+{
+    hw_str op = c->i->opcode;
+    *moves = hw_str_is(op, "ld") || hw_str_is(op, "st");
+    return (*moves || hw_str_is(op, "atom") || hw_str_is(op, "red")) &&
+           !ptx_bag_has(&c->m->mods, PTX_M_async) && !ptx_bag_has(&c->m->mods, PTX_M_bulk);
+}
+
+/* Vectors have 128 bits at most, or 256, of 32 or 64 each, in global memory. */
+static hw_status check_width(const checker *c, unsigned bits)
+{
+    unsigned each = bits / c->m->vec;
+    bool wide = bits == WIDE_BITS && (each == 32 || each == 64);
+    if (c->m->vec == 1 || bits <= 128)
+        return HW_OK;
+    if (!wide)
+        return wrong(c, NULL, "no vectors of %u times %u bits", c->m->vec, each);
+    if (!((FAR >> c->m->space) & 1))
+        return wrong(c, NULL, "vectors of 256 bits are for global memory");
+    return HW_OK;
+}
+
+static hw_status check_access(const checker *c)
+{
+    bool moves;
+    if (!is_access(c, &moves))
+        return HW_OK;
+    unsigned bits = c->m->vec * ptx_types[c->m->type[0]].bits;
+    for (size_t k = 0; k < HW_COUNTOF(access_rules); k++) {
+        if (!ptx_bag_has(&c->m->mods, access_rules[k].mod))
+            continue;
+        const char *text = hw_ptx_mod_text(access_rules[k].mod);
+        if (!((access_rules[k].spaces >> c->m->space) & 1))
+            return wrong(c, NULL, "'.%s' is not for this state space", text);
+        if (access_rules[k].wide && moves && bits != WIDE_BITS)
+            return wrong(c, NULL, "'.%s' is for vectors of 256 bits", text);
+    }
+    return moves ? check_width(c, bits) : HW_OK;
+}
+
 /* ---- all operands ---- */
 
 static hw_status check_operand(const checker *c, ptx_operand *o, const ptx_spec *s)
@@ -388,5 +448,6 @@ hw_status hw_ptx_check(struct hw_ptx_unit *u, ptx_function *f, ptx_insn *i, hw_d
         return HW_OK;
     if (m->row->nspecs == 1 && m->row->specs[0].kind == PTX_SK_MOV)
         return check_mov(&c);
+    HW_TRY(check_access(&c));
     return check_operands(&c);
 }
