@@ -224,6 +224,10 @@ bool hw_cu_program_machine(hw_cu_program *p, uint32_t kernel, uint32_t cc, hw_cu
 uint32_t hw_cu_most_registers(const hw_cu_program *p, uint32_t kernel);
 CUresult hw_cu_load_file(hw_arena *a, const char *path, hw_str *out);
 
+/* ---- device_library.c: a unit that programs are linked with if they name what is in it ---- */
+bool hw_cu_needs_library(hw_str ptx);
+hw_str hw_cu_device_library(void);
+
 /* ---- logs.c ---- */
 void hw_cu_log(const char *line); /* ends with a newline */
 

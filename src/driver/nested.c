@@ -361,6 +361,56 @@ static uint32_t occupancy(const nest *n, const hw_device_call *c)
     return put(c->args[0], r.blocks, 4);
 }
 
+/* struct cudaFuncAttributes (driver_types.h). */
+typedef struct func_attributes {
+    uint64_t shared, constant, local;
+    int32_t values[13], reserved[16];
+} func_attributes;
+_Static_assert(sizeof(func_attributes) == HW_DEVICE_FUNC_ATTRIBUTES, "as exec checks it");
+
+static uint32_t func_attributes_of(const nest *n, const hw_device_call *c)
+{
+    static const uint8_t of[13] = {
+        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+        CU_FUNC_ATTRIBUTE_NUM_REGS,
+        CU_FUNC_ATTRIBUTE_PTX_VERSION,
+        CU_FUNC_ATTRIBUTE_BINARY_VERSION,
+        CU_FUNC_ATTRIBUTE_CACHE_MODE_CA,
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+        CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+        CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
+        CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+    };
+    hw_cu_function *f = kernel_of(n, c->args[1]);
+    if (!f)
+        return INVALID_FUNCTION;
+    if (!c->args[0])
+        return CUDA_ERROR_INVALID_VALUE;
+    const CUfunction handle = hw_cu_function_handle(f);
+    func_attributes a = { 0 };
+    int sizes[3] = { 0 };
+    for (int i = 0; i < 3; i++) {
+        cuFuncGetAttribute(&sizes[i],
+                           (CUfunction_attribute)(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES + i), handle);
+    }
+    for (size_t i = 0; i < HW_COUNTOF(of); i++) {
+        cuFuncGetAttribute(&a.values[i], (CUfunction_attribute)of[i], handle);
+    }
+    a.shared = (uint64_t)sizes[0];
+    a.constant = (uint64_t)sizes[1];
+    a.local = (uint64_t)sizes[2];
+    memcpy((void *)(uintptr_t)c->args[0], &a, sizeof a);
+    return 0;
+}
+
+/* Streams of a kernel do not wait for its block's default stream, and its events have no time (CUDA C++ Programming
+ * Guide, "Streams and Events" of dynamic parallelism): no other flags there. */
+enum { STREAM_NON_BLOCKING = 1, EVENT_DISABLE_TIMING = 2 };
+
 /* Calls that ask or name something; the work they would order is in order anyway. */
 static uint64_t ask(nest *n, const hw_device_call *c)
 {
@@ -374,9 +424,15 @@ static uint64_t ask(nest *n, const hw_device_call *c)
     case HW_DC_ERROR_NAME:
         return give_text(n, (uint32_t)c->args[0], true);
     case HW_DC_STREAM_NEW:
-        return give_handle(n, c->args[0], STREAM);
+        return (uint32_t)c->args[1] == STREAM_NON_BLOCKING ? give_handle(n, c->args[0], STREAM)
+                                                           : fail(n, c, CUDA_ERROR_INVALID_VALUE);
     case HW_DC_EVENT_NEW:
-        return give_handle(n, c->args[0], EVENT);
+        return (uint32_t)c->args[1] == EVENT_DISABLE_TIMING ? give_handle(n, c->args[0], EVENT)
+                                                            : fail(n, c, CUDA_ERROR_INVALID_VALUE);
+    case HW_DC_SHARED_CONFIG:
+        return put(c->args[0], 1 /* banks of four bytes */, 4);
+    case HW_DC_FUNC_ATTRIBUTES:
+        return func_attributes_of(n, c);
     case HW_DC_STREAM_END:
     case HW_DC_EVENT_END:
         return end_handle(n, c->args[0]);

@@ -83,10 +83,15 @@ static void fill_wall_time(const hw_cu_jit_options *o, const struct timespec *st
 static hw_status link_texts(hw_cu_program *p, const hw_str *texts, const char *const *origins,
                             size_t n, hw_diag *d)
 {
-    hw_ptx_unit **units = HW_NEW_N(p->arena, hw_ptx_unit *, n ? n : 1);
+    hw_ptx_unit **units = HW_NEW_N(p->arena, hw_ptx_unit *, n + 1);
+    bool more = false;
     for (size_t i = 0; i < n; i++) {
         HW_TRY(hw_ptx_parse(p->arena, hw_arena_dup(p->arena, texts[i]), origins[i], &units[i], d));
+        more |= hw_cu_needs_library(texts[i]);
     }
+    if (more)
+        HW_TRY(hw_ptx_parse(p->arena, hw_arena_dup(p->arena, hw_cu_device_library()),
+                            "the device runtime", &units[n++], d));
     HW_TRY(hw_ptx_link(p->arena, units, n, &p->ptx, d));
     p->info = HW_NEW_N(p->arena, hw_cu_kernel_info, p->ptx->nkernels ? p->ptx->nkernels : 1);
     p->runs = HW_NEW_N(p->arena, _Atomic bool, p->ptx->nkernels ? p->ptx->nkernels : 1);

@@ -16,7 +16,11 @@ static uint64_t operand(hw_frame *f, const hw_lane_arrays *io, uint32_t k, uint3
 {
     uint64_t v =
         kind == 'i' ? ((const uint32_t *)io->src[k])[lane] : ((const uint64_t *)io->src[k])[lane];
-    uint32_t bytes = kind == 'o' ? 4 : kind == 'O' ? 8 : kind == 'd' ? 12 : 0;
+    uint32_t bytes = kind == 'o'   ? 4
+                     : kind == 'O' ? 8
+                     : kind == 'd' ? 12
+                     : kind == 'A' ? HW_DEVICE_FUNC_ATTRIBUTES
+                                   : 0;
     if (bytes && v)
         hw_device_readable(f, v, bytes);
     return v;

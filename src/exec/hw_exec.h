@@ -53,6 +53,7 @@ typedef struct hw_exec_options {
 hw_exec *hw_exec_new(const hw_device *dev, hw_mem *mem, hw_jit *jit, const hw_exec_options *o);
 void hw_exec_free(hw_exec *x); /* waits for running work */
 
+enum { HW_DEVICE_FUNC_ATTRIBUTES = 144 }; /* bytes of a struct cudaFuncAttributes */
 /* A thread's call of the device runtime (device_call.def): operands in order, addresses checked. */
 typedef struct hw_device_call {
     hw_device_function function;

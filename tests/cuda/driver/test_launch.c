@@ -330,13 +330,41 @@ static void graphs(void **state)
     OK(cuGraphDestroy(g));
 }
 
+/* cudaCG*: the device runtime's grid groups. */
+static void grid_groups(void **state)
+{
+    enum { GRID = 6, BLOCK = 64, N = GRID * BLOCK, ROUNDS = 10 };
+    CUmodule m;
+    CUfunction f;
+    (void)state;
+    char *text = rig_text("grid.ptx");
+    OK(cuModuleLoadData(&m, text));
+    free(text);
+    OK(cuModuleGetFunction(&f, m, "around"));
+    CUdeviceptr a = rig_alloc(4 * N), b = rig_alloc(4 * N), said = rig_alloc(12);
+    unsigned rounds = ROUNDS;
+    void *params[] = { &a, &b, &rounds, &said };
+    OK(cuLaunchCooperativeKernel(f, GRID / 2, 2, 1, BLOCK / 4, 2, 2, 0, NULL, params));
+    OK(cuCtxSynchronize());
+    assert_int_equal(rig_word(said, 0), 0);
+    assert_int_equal(rig_word(said, 1), N);
+    assert_int_equal(rig_word(said, 2), 0);
+    for (unsigned i = 0; i < N; i += 13) { /* the last round wrote b; no thread was a round ahead */
+        assert_int_equal(rig_word(b, i), ROUNDS);
+        assert_int_equal(rig_word(a, i), ROUNDS - 1);
+    }
+    OK(cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL)); /* no grid group there */
+    OK(cuCtxSynchronize());
+    assert_int_equal(rig_word(said, 0), 1);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(vector_add),           T(variables), T(parameters),  T(refused),  T(shared_memory),
-        T(kernels_of_libraries), T(extended),  T(cooperative), T(ordering), T(several_threads),
-        T(host_visible),         T(timed),     T(graphs),
+        T(vector_add),           T(variables), T(parameters),  T(refused),     T(shared_memory),
+        T(kernels_of_libraries), T(extended),  T(cooperative), T(ordering),    T(several_threads),
+        T(host_visible),         T(timed),     T(graphs),      T(grid_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

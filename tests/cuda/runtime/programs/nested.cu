@@ -290,6 +290,48 @@ static void crowd()
         EXPECT(got[i], 2 * i);
 }
 
+// ---- what may be asked, and which flags there are ----
+__global__ void __launch_bounds__(96) asked(int *p)
+{
+    __shared__ int s[32];
+    s[threadIdx.x & 31] = p[0];
+    p[1] = s[0];
+}
+
+__device__ int answers[12];
+
+__global__ void asks()
+{
+    cudaStream_t s;
+    cudaEvent_t e;
+    cudaFuncAttributes a;
+    answers[0] = cudaStreamCreateWithFlags(&s, cudaStreamDefault);
+    answers[1] = cudaStreamCreateWithFlags(&s, 2);
+    answers[2] = cudaEventCreateWithFlags(&e, cudaEventDefault);
+    answers[3] = cudaEventCreateWithFlags(&e, cudaEventDisableTiming | cudaEventInterprocess);
+    answers[4] = cudaFuncGetAttributes(&a, (const void *)asked);
+    answers[5] = a.maxThreadsPerBlock;
+    answers[6] = (int)a.sharedSizeBytes;
+    answers[7] = cudaFuncGetAttributes(&a, nullptr);
+    answers[8] = cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    answers[9] = cudaStreamDestroy(s);
+}
+
+static void flags()
+{
+    int got[12];
+    asks<<<1, 1>>>();
+    OK(cudaMemcpyFromSymbol(got, answers, sizeof got));
+    for (int i = 0; i < 4; i++)
+        EXPECT(got[i], cudaErrorInvalidValue);
+    OK(got[4]);
+    EXPECT(got[5], 96);
+    EXPECT(got[6], 128);
+    EXPECT(got[7], cudaErrorInvalidDeviceFunction);
+    OK(got[8]);
+    OK(got[9]);
+}
+
 // ---- a child's fault is the context's ----
 __global__ void bad(int *p)
 {
@@ -308,6 +350,7 @@ int main()
     errors();
     memory();
     crowd();
+    flags();
     out_of_reach();
     starts_bad<<<1, 1>>>();
     EXPECT(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
