@@ -61,12 +61,15 @@ static void set_number(cli *c, cli_option_id id, const char *variable)
 
 static int set_variables(cli *c, const char *file)
 {
-    const char *kernel = cli_text(c, OPT_kernels, NULL);
+    const char *kernel = NULL;
+    if (cli_profile_kernel(c, &kernel) != HW_OK)
+        return cli_fail_diag(c);
     setenv("HALFWARP_PROFILE", file, 1);
+    setenv("HALFWARP_PROFILE_EACH", "1", 1);
     setenv("HALFWARP_PROFILE_LEVEL",
-           c->given[OPT_caches]   ? "caches"
-           : c->given[OPT_source] ? "lines"
-                                  : "count",
+           c->given[OPT_caches]                                                       ? "caches"
+           : c->given[OPT_source] || strcmp(cli_text(c, OPT_page, ""), "source") == 0 ? "lines"
+                                                                                      : "count",
            1);
     if (kernel)
         setenv("HALFWARP_PROFILE_KERNEL", kernel, 1);
@@ -191,18 +194,63 @@ static void rescue(int share, const char *file, bool by_itself)
         ;
 }
 
+typedef HW_VEC(const char *) path_list;
+
+/* The files that processes left, in the order in which they began, then what was rescued. */
+static path_list files_of(cli *c, const char *file)
+{
+    path_list all = { 0 };
+    for (int i = 0;; i++) {
+        const char *path = hw_arena_printf(c->arena, "%s.%d", file, i);
+        struct stat st;
+        if (stat(path, &st) != 0)
+            break;
+        if (st.st_size > 0) /* else it was lost, or has launched nothing */
+            hw_vec_push(c->arena, &all, path);
+    }
+    if (access(file, R_OK) == 0)
+        hw_vec_push(c->arena, &all, file);
+    return all;
+}
+
+static void remove_files(cli *c, const char *file)
+{
+    bool there = true;
+    for (int i = 0; there; i++)
+        there = unlink(hw_arena_printf(c->arena, "%s.%d", file, i)) == 0;
+    unlink(file);
+}
+
+/* Processes that launched nothing say nothing, unless nobody did. */
+static hw_status load(cli *c, const char *file, const path_list *paths, hw_report_run **run)
+{
+    path_list some = { 0 };
+    for (size_t i = 0; i < paths->len; i++) {
+        HW_TRY(hw_report_load(c->arena, paths->ptr[i], run, c->diag));
+        if ((*run)->n_kernels)
+            hw_vec_push(c->arena, &some, paths->ptr[i]);
+    }
+    if (some.len < 2)
+        return some.len ? hw_report_load(c->arena, some.ptr[0], run, c->diag) : HW_OK;
+    HW_TRY(hw_report_join(some.ptr, some.len, file, c->diag));
+    return hw_report_load(c->arena, file, run, c->diag);
+}
+
 static int report(cli *c, const char *file, const ended *e)
 {
     hw_report_run *run;
-    bool missing = access(file, R_OK) != 0;
     int status = e->status;
-    if (missing && status)
+    const path_list paths = files_of(c, file);
+    if (!paths.len && status)
         return status;
-    if (missing)
+    if (!paths.len)
         return cli_fail(c,
                         "the program launched no kernels through Halfwarp, so there is nothing to "
                         "report");
-    if (hw_report_load(c->arena, file, &run, c->diag) != HW_OK)
+    bool loaded = load(c, file, &paths, &run) == HW_OK;
+    if (loaded && run->n_kernels == 0)
+        fprintf(c->err, "halfwarp: no launch of a chosen kernel was profiled\n");
+    if (!loaded)
         cli_fail_diag(c);
     else if (cli_profile_show(c, run, NULL))
         status = status ? status : CLI_BAD_INPUT;
@@ -213,9 +261,9 @@ static int report(cli *c, const char *file, const ended *e)
 static int check_first(cli *c)
 {
     hw_report_options ignored;
-    const char *kernel = cli_text(c, OPT_kernels, NULL), *path = cli_text(c, OPT_output, NULL);
+    const char *kernel = NULL, *path = cli_text(c, OPT_output, NULL);
     int status = cli_profile_options(c, &ignored);
-    if (status == 0 && kernel && hw_report_regex(kernel, c->diag) != HW_OK)
+    if (status == 0 && cli_profile_kernel(c, &kernel) != HW_OK)
         return cli_fail_diag(c);
     if (status || !path)
         return status;
@@ -251,10 +299,10 @@ int cmd_profile(cli *c)
     int share = hw_model_share_make();
     ended how = { 0 };
     status = run_program(c, &e, argv, file, share, &how);
-    if (status == 0 && access(file, F_OK) != 0)
+    if (status == 0)
         rescue(share, file, how.by_itself);
     status = status ? status : report(c, file, &how);
-    unlink(file);
+    remove_files(c, file);
     rmdir(path);
     return status;
 }

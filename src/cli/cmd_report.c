@@ -4,23 +4,73 @@
 #include "profile.h"
 
 #include <errno.h>
+#include <string.h>
 
 typedef enum { AS_TEXT, AS_JSON, AS_CSV, AS_HTML } format;
+
+hw_status cli_profile_kernel(cli *c, const char **out)
+{
+    static const char regex[] = "regex:";
+    *out = cli_text(c, OPT_kernels, cli_text(c, OPT_kernel_name, NULL));
+    if (*out && strncmp(*out, regex, sizeof regex - 1) == 0)
+        *out += sizeof regex - 1;
+    return *out ? hw_report_regex(*out, c->diag) : HW_OK;
+}
+
+/* Sections of --sections, every --section and --set. */
+static hw_status sections(cli *c, uint32_t *set)
+{
+    static const char *const sets[][2] = { { "basic", "LaunchStats,Occupancy" },
+                                           { "default", "" },
+                                           { "detailed", "" },
+                                           { "full", "all" } };
+    const char *name = cli_text(c, OPT_set, NULL);
+    uint32_t more;
+    HW_TRY(hw_report_sections(cli_text(c, OPT_sections, NULL), set, c->diag));
+    for (size_t i = 0; i < c->text[OPT_section].len; i++) {
+        HW_TRY(hw_report_sections(c->text[OPT_section].ptr[i], &more, c->diag));
+        *set |= more;
+    }
+    for (size_t i = 0; name && i < HW_COUNTOF(sets); i++)
+        if (strcmp(name, sets[i][0]) == 0) {
+            HW_TRY(hw_report_sections(sets[i][1], &more, c->diag));
+            *set |= more;
+            return HW_OK;
+        }
+    return name ? hw_fail(c->diag, HW_E_NOT_FOUND, "no set '%s' (there are basic, detailed, full)",
+                          name)
+                : HW_OK;
+}
+
+static hw_status page(cli *c, hw_report_options *out)
+{
+    const char *name = cli_text(c, OPT_page, "details");
+    out->raw = strcmp(name, "raw") == 0;
+    out->source |= strcmp(name, "source") == 0;
+    if (!out->raw && strcmp(name, "source") != 0 && strcmp(name, "details") != 0)
+        return hw_fail(c->diag, HW_E_NOT_FOUND, "no page '%s' (there are details, raw, source)",
+                       name);
+    return HW_OK;
+}
+
+static hw_status metrics(cli *c, hw_report_options *out)
+{
+    const char *names = cli_text(c, OPT_metrics, out->raw ? "*" : NULL);
+    size_t *list;
+    if (!names)
+        return HW_OK;
+    HW_TRY(hw_report_metrics(c->arena, names, &list, &out->n_metrics, c->diag));
+    out->metrics = list;
+    return HW_OK;
+}
 
 int cli_profile_options(cli *c, hw_report_options *out)
 {
     *out = (hw_report_options){ .source = c->given[OPT_source] };
-    const char *metrics = cli_text(c, OPT_metrics, NULL);
-    size_t *list;
     if (c->given[OPT_as_csv] + c->given[OPT_as_json] + c->given[OPT_as_html] > 1)
         return cli_fail(c, "--json, --csv and --html exclude one another");
-    if (hw_report_sections(cli_text(c, OPT_sections, NULL), &out->sections, c->diag) != HW_OK)
+    if (sections(c, &out->sections) != HW_OK || page(c, out) != HW_OK || metrics(c, out) != HW_OK)
         return cli_fail_diag(c);
-    if (!metrics)
-        return 0;
-    if (hw_report_metrics(c->arena, metrics, &list, &out->n_metrics, c->diag) != HW_OK)
-        return cli_fail_diag(c);
-    out->metrics = list;
     return 0;
 }
 
@@ -74,9 +124,11 @@ static int put(cli *c, const hw_out *o, const char *path)
 int cli_profile_show(cli *c, hw_report_run *run, hw_report_run *after)
 {
     hw_report_options opt;
-    const char *path = cli_text(c, OPT_output, NULL), *kernel = cli_text(c, OPT_kernels, NULL);
+    const char *path = cli_text(c, OPT_output, NULL), *kernel = NULL;
     hw_out o = { .arena = c->arena, .colour = c->colour && !path };
     int status = cli_profile_options(c, &opt);
+    if (status == 0 && cli_profile_kernel(c, &kernel) != HW_OK)
+        return cli_fail_diag(c);
     if (status == 0 && kernel &&
         (hw_report_keep(run, kernel, c->diag) != HW_OK ||
          (after && hw_report_keep(after, kernel, c->diag) != HW_OK)))

@@ -9,6 +9,8 @@
 
 /* 0, or a status to exit with after a complaint. */
 int cli_profile_options(cli *c, hw_report_options *out);
+/* The pattern of --kernel or --kernel-name, NULL without one. An error: it is none. */
+hw_status cli_profile_kernel(cli *c, const char **out);
 /* Print or write the report of a run; of two, their comparison (after may be NULL). */
 int cli_profile_show(cli *c, hw_report_run *run, hw_report_run *after);
 

@@ -8,6 +8,8 @@
 
 #include "hw_model.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <time.h>
@@ -27,6 +29,7 @@ static struct {
     pthread_mutex_t lock;            /* of the writing */
     uint64_t began_ns, written_ns, writes;
     pid_t process;
+    const char *file;
 } profile = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static uint64_t processor_ns(void)
@@ -98,6 +101,24 @@ static const char *program_name(void)
     return line;
 }
 
+/* The file of this process: the next that nobody has. */
+static const char *own_file(void)
+{
+    enum { PROCESSES_MOST = 10000 };
+    if (strcmp(hw_cu.env.profile_each, "1") != 0)
+        return hw_cu.env.profile;
+    for (int i = 0; i < PROCESSES_MOST; i++) {
+        const char *path = hw_arena_printf(hw_cu.arena, "%s.%d", hw_cu.env.profile, i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        if (fd >= 0)
+            close(fd);
+        return path;
+    }
+    return hw_cu.env.profile;
+}
+
 static hw_status start(hw_diag *d)
 {
     hw_model_level level = HW_MODEL_COUNT;
@@ -110,6 +131,7 @@ static hw_status start(hw_diag *d)
                                  hw_cu.env.profile_shared);
     profile.began_ns = processor_ns();
     profile.process = getpid();
+    profile.file = own_file();
     return HW_OK;
 }
 
@@ -181,7 +203,7 @@ static void write_file(bool complete)
     hw_diag *d = hw_diag_new(a);
     uint64_t before = processor_ns();
     if (getpid() == profile.process &&
-        hw_model_write(profile.model, hw_cu.env.profile, complete, d) != HW_OK)
+        hw_model_write(profile.model, profile.file, complete, d) != HW_OK)
         hw_cu_notice_diag("HALFWARP_PROFILE", d);
     profile.written_ns += processor_ns() - before;
     profile.writes++;

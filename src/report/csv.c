@@ -33,50 +33,79 @@ typedef struct place {
     uint32_t device;
 } place;
 
+enum { COMMON = 9 }; /* cells that say which launch and device */
+
+static void common(hw_out *o, const place *p, const char **texts)
+{
+    hw_arena *a = o->arena;
+    const hw_report_kernel *k = p->k;
+    const hw_device *d = p->run->devices[p->device];
+    texts[0] = p->id;
+    texts[1] = k->process ? k->process : p->run->program ? p->run->program : p->run->path;
+    texts[2] = k->short_name;
+    texts[3] = hw_arena_printf(a, "%u", p->context);
+    texts[4] = hw_arena_printf(a, "%u", p->stream);
+    texts[5] = hw_arena_printf(a, "(%u, %u, %u)", k->block[0], k->block[1], k->block[2]);
+    texts[6] = hw_arena_printf(a, "(%u, %u, %u)", k->grid[0], k->grid[1], k->grid[2]);
+    texts[7] = d->name;
+    texts[8] = d->vendor == HW_VENDOR_NVIDIA
+                   ? hw_arena_printf(a, "%u.%u", d->capability.major, d->capability.minor)
+                   : d->architecture;
+}
+
+/* The number of a metric's section. */
+static size_t section_of(const hw_metric *m)
+{
+    size_t n, i = 0;
+    const hw_section *s = hw_sections(&n);
+    while (i < n && strcmp(s[i].id, m->section) != 0)
+        i++;
+    return i;
+}
+
+static const char *value(hw_out *o, const place *p, size_t metric)
+{
+    double v = hw_metric_value(metric, p->k, p->s, p->run, p->device);
+    return hw_metric_text(o->arena, v, false);
+}
+
 static void row(hw_out *o, const place *p, size_t metric)
 {
     size_t n;
-    hw_arena *a = o->arena;
     const hw_metric *m = &hw_metrics(&n)[metric];
-    const hw_report_kernel *k = p->k;
-    const hw_device *d = p->run->devices[p->device];
-    const char *title = m->section;
-    const hw_section *s = hw_sections(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(s[i].id, m->section) == 0)
-            title = s[i].title;
-    const char *texts[] = {
-        p->id,
-        p->run->program ? p->run->program : p->run->path,
-        k->short_name,
-        hw_arena_printf(a, "%u", p->context),
-        hw_arena_printf(a, "%u", p->stream),
-        hw_arena_printf(a, "(%u, %u, %u)", k->block[0], k->block[1], k->block[2]),
-        hw_arena_printf(a, "(%u, %u, %u)", k->grid[0], k->grid[1], k->grid[2]),
-        d->name,
-        d->vendor == HW_VENDOR_NVIDIA
-            ? hw_arena_printf(a, "%u.%u", d->capability.major, d->capability.minor)
-            : d->architecture,
-        title,
-        m->id,
-        m->unit,
-        hw_metric_text(a, hw_metric_value(metric, k, p->s, p->run, p->device), false),
-    };
+    const char *texts[COMMON + 4];
+    common(o, p, texts);
+    texts[COMMON] = hw_sections(&n)[section_of(m)].title;
+    texts[COMMON + 1] = m->id;
+    texts[COMMON + 2] = m->unit;
+    texts[COMMON + 3] = value(o, p, metric);
     cells(o, texts, HW_COUNTOF(texts));
+}
+
+/* A row with a column a metric. */
+static void raw_row(hw_out *o, const place *p, const hw_report_options *opt)
+{
+    const char **texts = HW_NEW_N(o->arena, const char *, COMMON + opt->n_metrics);
+    common(o, p, texts);
+    for (size_t i = 0; i < opt->n_metrics; i++)
+        texts[COMMON + i] = value(o, p, opt->metrics[i]);
+    cells(o, texts, COMMON + opt->n_metrics);
 }
 
 static void launch(hw_out *o, place p, const hw_report_options *opt)
 {
     size_t n;
-    hw_metrics(&n);
+    const hw_metric *m = hw_metrics(&n);
     for (p.device = 0; p.device < p.run->n_devices; p.device++) {
-        if (opt->metrics) {
-            for (size_t i = 0; i < opt->n_metrics; i++)
-                row(o, &p, opt->metrics[i]);
+        if (opt->raw) {
+            raw_row(o, &p, opt);
             continue;
         }
-        for (size_t i = 0; i < n; i++)
-            if (!isnan(hw_metric_value(i, p.k, p.s, p.run, p.device)))
+        for (size_t i = 0; i < opt->n_metrics; i++)
+            row(o, &p, opt->metrics[i]);
+        for (size_t i = 0; i < n && !opt->metrics; i++)
+            if (!isnan(hw_metric_value(i, p.k, p.s, p.run, p.device)) &&
+                (!opt->sections || opt->sections >> section_of(&m[i]) & 1))
                 row(o, &p, i);
     }
 }
@@ -131,13 +160,36 @@ static void launches(hw_out *o, const hw_report_run *run, const hw_report_option
     }
 }
 
+static const char *const headings[] = {
+    "ID",          "Process Name", "Kernel Name",  "Context", "Stream",
+    "Block Size",  "Grid Size",    "Device",       "CC",      "Section Name",
+    "Metric Name", "Metric Unit",  "Metric Value",
+};
+
+/* Names of the columns, then their units. */
+static void raw_headings(hw_out *o, const hw_report_options *opt)
+{
+    size_t n;
+    const hw_metric *m = hw_metrics(&n);
+    const char **names = HW_NEW_N(o->arena, const char *, COMMON + opt->n_metrics);
+    const char **units = HW_NEW_N(o->arena, const char *, COMMON + opt->n_metrics);
+    for (size_t i = 0; i < COMMON; i++) {
+        names[i] = headings[i];
+        units[i] = "";
+    }
+    for (size_t i = 0; i < opt->n_metrics; i++) {
+        names[COMMON + i] = m[opt->metrics[i]].id;
+        units[COMMON + i] = m[opt->metrics[i]].unit;
+    }
+    cells(o, names, COMMON + opt->n_metrics);
+    cells(o, units, COMMON + opt->n_metrics);
+}
+
 void hw_report_csv(hw_out *o, const hw_report_run *run, const hw_report_options *opt)
 {
-    static const char *const headings[] = {
-        "ID",          "Process Name", "Kernel Name",  "Context", "Stream",
-        "Block Size",  "Grid Size",    "Device",       "CC",      "Section Name",
-        "Metric Name", "Metric Unit",  "Metric Value",
-    };
-    cells(o, headings, HW_COUNTOF(headings));
+    if (opt->raw)
+        raw_headings(o, opt);
+    else
+        cells(o, headings, HW_COUNTOF(headings));
     launches(o, run, opt);
 }

@@ -64,6 +64,7 @@ typedef struct hw_report_registers { /* of a thread, on one device */
 typedef struct hw_report_kernel {
     uint32_t index;                /* in the file */
     const char *name, *short_name; /* as in the PTX; without parameters and mangling */
+    const char *process;           /* of several: the program that launched it; else NULL */
     uint32_t grid[3], block[3];
     bool mixed; /* shapes beyond the limit, taken together: grid and block are the first's */
     uint64_t launches, failed, first_id;
@@ -92,6 +93,8 @@ typedef struct hw_report_run {
 hw_status hw_report_load(hw_arena *a, const char *path, hw_report_run **out, hw_diag *d);
 /* HW_OK: a regular expression. */
 hw_status hw_report_regex(const char *regex, hw_diag *d);
+/* One profile file of those of several processes, in this order: launches are numbered through. */
+hw_status hw_report_join(const char *const *paths, size_t n, const char *out, hw_diag *d);
 /* Keep the kernels whose name or short name matches a POSIX extended regular expression. */
 hw_status hw_report_keep(hw_report_run *run, const char *regex, hw_diag *d);
 /* What the kernel asks of a device's multiprocessors. */
@@ -122,7 +125,8 @@ typedef struct hw_section {
 const hw_section *hw_sections(size_t *count);
 /* Set of sections (bits) from "Occupancy,LaunchStats" (id or title, any case), "all" or NULL. */
 hw_status hw_report_sections(const char *list, uint32_t *set, hw_diag *d);
-/* Metrics from "a,b"; ids of metrics.def or nvprof names. */
+/* Metrics from "a,b"; ids of metrics.def, also without what is behind the dot, or nvprof names; patterns with * and ?, and
+ * "regex:EXPR", are all that match. Each once. */
 hw_status hw_report_metrics(hw_arena *a, const char *list, size_t **metrics, size_t *count,
                             hw_diag *d);
 
@@ -155,6 +159,7 @@ typedef struct hw_report_options {
     const size_t *metrics; /* only these; NULL: by section */
     size_t n_metrics;
     bool source; /* the annotated listing */
+    bool raw;    /* CSV: a row a launch, a column a metric */
 } hw_report_options;
 
 void hw_report_text(hw_out *o, const hw_report_run *run, const hw_report_options *opt);

@@ -237,6 +237,7 @@ static void read_kernel(reader *r, const json_t *o, uint32_t index, hw_report_ke
         return;
     }
     k->short_name = hw_model_short_name(r->a, k->name);
+    k->process = text(r, o, "process");
     triple(r, o, "grid", k->grid);
     triple(r, o, "block", k->block);
     k->mixed = is_true(o, "mixed");

@@ -3,7 +3,9 @@
  * Metrics: the rows of metrics.def, and what their formulas are made of. */
 #include "report.h"
 
+#include <fnmatch.h>
 #include <math.h>
+#include <regex.h>
 #include <strings.h>
 
 /* ---- what a formula may use ---- */
@@ -250,7 +252,7 @@ hw_status hw_report_sections(const char *list, uint32_t *set, hw_diag *d)
     return HW_OK;
 }
 
-static hw_status no_metric(hw_arena *a, const char *name, hw_diag *d)
+static hw_status no_metric(const char *name, hw_diag *d)
 {
     const char *names[2 * HW_COUNTOF(rows)];
     size_t n = 0;
@@ -260,11 +262,48 @@ static hw_status no_metric(hw_arena *a, const char *name, hw_diag *d)
             names[n++] = rows[i].nvprof;
     }
     const char *near = hw_nearest(name, names, n);
-    (void)a;
+    for (size_t i = 0; i < n && !near; i++)
+        near = strlen(name) >= 4 && strstr(names[i], name) ? names[i] : NULL;
     return hw_fail(d, HW_E_NOT_FOUND,
                    "no metric '%s'%s%s%s (docs/metrics.md lists them; times, stalls and "
                    "throughputs are not modelled)",
                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
+}
+
+typedef struct wanted { /* a name, or a pattern */
+    const char *name;
+    bool glob, regex;
+    regex_t compiled;
+} wanted;
+
+static bool fits(const wanted *w, const char *name)
+{
+    size_t n = strlen(w->name);
+    if (w->regex)
+        return regexec(&w->compiled, name, 0, NULL, 0) == 0;
+    if (w->glob)
+        return fnmatch(w->name, name, 0) == 0;
+    return strncmp(w->name, name, n) == 0 && (name[n] == 0 || name[n] == '.');
+}
+
+static hw_status understand(const char *name, wanted *w, hw_diag *d)
+{
+    static const char prefix[] = "regex:";
+    *w = (wanted){ .name = name, .glob = strpbrk(name, "*?") != NULL };
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+        return HW_OK;
+    w->regex = true;
+    if (regcomp(&w->compiled, name + sizeof prefix - 1, REG_EXTENDED | REG_NOSUB) == 0)
+        return HW_OK;
+    return hw_fail(d, HW_E_INVALID, "'%s' is not a regular expression", name + sizeof prefix - 1);
+}
+
+static bool is_among(const size_t *list, size_t n, size_t m)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i] == m)
+            return true;
+    return false;
 }
 
 hw_status hw_report_metrics(hw_arena *a, const char *list, size_t **metrics, size_t *count,
@@ -273,10 +312,20 @@ hw_status hw_report_metrics(hw_arena *a, const char *list, size_t **metrics, siz
     HW_VEC(size_t) found = { 0 };
     while (*list) {
         const char *name = hw_arena_cstr(a, next_word(&list));
-        size_t m = hw_metric_find(name);
-        if (m == SIZE_MAX)
-            return no_metric(a, name, d);
-        hw_vec_push(a, &found, m);
+        wanted w;
+        bool any = false;
+        HW_TRY(understand(name, &w, d));
+        for (size_t i = 0; i < HW_COUNTOF(rows); i++) {
+            if (!fits(&w, rows[i].id) && !(rows[i].nvprof && fits(&w, rows[i].nvprof)))
+                continue;
+            any = true;
+            if (!is_among(found.ptr, found.len, i))
+                hw_vec_push(a, &found, i);
+        }
+        if (w.regex)
+            regfree(&w.compiled);
+        if (!any)
+            return no_metric(name, d);
     }
     if (found.len == 0)
         return hw_fail(d, HW_E_INVALID, "no metrics are named");

@@ -251,9 +251,15 @@ const char *const *hw_report_fidelity(hw_arena *a, const hw_report_run *run)
     return lines.ptr;
 }
 
+static const char *process_before(const hw_report_run *run, uint32_t kernel)
+{
+    return run->kernels[kernel - 1].process;
+}
+
 void hw_report_text(hw_out *o, const hw_report_run *run, const hw_report_options *opt)
 {
-    hw_out_printf(o, "%s\n", run->program ? run->program : run->path);
+    if (!run->n_kernels || !run->kernels[0].process) /* else each is named */
+        hw_out_printf(o, "%s\n", run->program ? run->program : run->path);
     if (!run->complete)
         hw_out_printf(o,
                       "%sThe program did not end by itself: these are the launches that "
@@ -268,8 +274,12 @@ void hw_report_text(hw_out *o, const hw_report_run *run, const hw_report_options
             o, "It was lost while a launch was being added: that one may be counted in part.\n");
     if (run->n_kernels == 0)
         hw_out_printf(o, "No kernels were launched, or none of those chosen.\n");
-    for (uint32_t i = 0; i < run->n_kernels; i++)
+    for (uint32_t i = 0; i < run->n_kernels; i++) {
+        const char *process = run->kernels[i].process, *before = i ? process_before(run, i) : NULL;
+        if (process && (!before || strcmp(process, before) != 0))
+            hw_out_printf(o, "Process: %s\n", process);
         kernel(o, run, &run->kernels[i], opt);
+    }
     const char *const *lines = hw_report_fidelity(o->arena, run);
     for (; *lines; lines++)
         hw_out_printf(o, "  %s%s%s\n", hw_style(o, HW_DIM), wrapped(o->arena, *lines, 4, 96),
