@@ -205,10 +205,21 @@ void hw_block_give_up(hw_block *b, bool single)
 
 /* ---- the loop ---- */
 
+/* A phase that the warp's own operation ended at once, and that it waits for: after the others' turns it is told so. */
+static inline void take_turn_away(hw_frame *f, uint32_t status)
+{
+    bool over = status == HW_WARP_YIELD && f->awaited && f->awaited == f->at_once &&
+                !hw_mbarrier_pending(f);
+    f->ended = over ? f->awaited : NULL;
+    f->at_once = NULL;
+    if (over)
+        f->awaited = NULL;
+}
+
 /* Warp w's turn has ended. True: something moved on. */
 static inline bool settle(hw_block *b, uint32_t w, uint32_t status)
 {
-    b->frames[w].ended = NULL;
+    take_turn_away(&b->frames[w], status);
     if (status == HW_WARP_BARRIER) {
         wait_at(b, w);
         return true;

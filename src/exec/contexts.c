@@ -319,7 +319,7 @@ void hw_block_start(hw_block *b, uint64_t index)
         b->code[w] = b->began->run;
         f->resume = 0;
         f->give_up = 0;
-        f->awaited = f->ended = NULL;
+        f->awaited = f->ended = f->at_once = NULL;
         f->counters = counters;
         f->lanes = UINT32_MAX;
         f->local_used = 0;

@@ -107,6 +107,15 @@ static void change(hw_frame *f, uint64_t *word, hw_mbar kind, uint32_t count, ui
     settle(f, word, &m);
 }
 
+/* By an operation that on hardware goes on while its warp does: who waits for its end gives others a turn first. */
+static void change_later(hw_frame *f, uint64_t *word, hw_mbar kind, uint32_t count, uint32_t bytes)
+{
+    uint64_t phase = *word >> PHASE;
+    change(f, word, kind, count, bytes);
+    if (*word >> PHASE != phase)
+        f->at_once = word;
+}
+
 static uint32_t u32_of(const hw_lane_arrays *io, uint32_t i, uint32_t lane)
 {
     return ((const uint32_t *)io->src[i])[lane];
@@ -143,12 +152,12 @@ void hw_h_mbarrier(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64
 
 void hw_mbarrier_complete_tx(hw_frame *f, uint64_t addr, uint32_t bytes)
 {
-    change(f, word_at(f, addr), HW_MBAR_COMPLETE, 0, bytes);
+    change_later(f, word_at(f, addr), HW_MBAR_COMPLETE, 0, bytes);
 }
 
 void hw_mbarrier_arrive(hw_frame *f, uint64_t addr)
 {
-    change(f, word_at(f, addr), HW_MBAR_ARRIVE, 1, 0);
+    change_later(f, word_at(f, addr), HW_MBAR_ARRIVE, 1, 0);
 }
 
 bool hw_mbarrier_pending(const hw_frame *f)
@@ -207,7 +216,7 @@ void hw_h_mbarrier_wait(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, u
         f->fault_lanes = 1u << l;
         const uint64_t *word = word_at(f, u64_of(io, 0, l));
         uint64_t phase = aux & HW_MBAR_PARITY ? u32_of(io, 1, l) & 1 : u64_of(io, 1, l) >> PHASE;
-        bool done = *word >> PHASE != phase || told(f, word, phase, l);
+        bool done = told(f, word, phase, l) || (*word >> PHASE != phase && f->at_once != word);
         if (io->ndst)
             ((uint8_t *)io->dst[0])[l] = done;
         only_one &= !awaited || (awaited == word && awaited_phase == phase);

@@ -152,6 +152,14 @@ def products():
 
 
 def commits():
+    # one warp has products told to a barrier, four times, and waits itself: the others, which wait too, see each of the four phases
+    rounds = "@%p1 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0; mov.u32 %r10, 0; mov.u32 %r12, 0;\n" + """
+NEXT: @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];
+    and.b32 %r11, %r10, 1;
+W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bar], %r11; @!%p5 bra W;
+    add.u32 %r10, %r10, 1; setp.lt.u32 %p6, %r10, 4; @%p6 bra NEXT;
+    bar.sync 0; st.global.u32 [%d2], %r10;"""
+    gives("each phase", rounds, [4] * 128, block=128)
     wait = "W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bar], 0; @!%p5 bra W;\n"
     twice = "@%p1 mbarrier.init.shared::cta.b64 [bar], 2; bar.sync 0;\n" + 2 * "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [bar];\n" + wait
     gives("two arrivals", twice + "st.global.u32 [%d2], 3;", [3] * 64, block=64)
