@@ -298,6 +298,13 @@ static void add_place(hw_text *t, const hw_wir_loc *l)
         hw_text_add(t, " at line %u of its PTX", l->ptx_line);
 }
 
+/* Names of templates are longer than what there is to say. */
+static void add_kernel(hw_text *t, const char *name)
+{
+    enum { MOST = 120 };
+    hw_text_add(t, strlen(name) > MOST ? "%.*s..." : "%.*s", MOST, name);
+}
+
 static void describe(hw_fault *out, const hw_run *r, const hw_raised *e, const hw_frame *f,
                      uint32_t linear, uint32_t lanes)
 {
@@ -311,7 +318,8 @@ static void describe(hw_fault *out, const hw_run *r, const hw_raised *e, const h
         if (!add_window(&t, r, f, e->address))
             add_near(&t, r->x, e->address);
     }
-    hw_text_add(&t, "; kernel %s", out->kernel);
+    hw_text_add(&t, "; kernel ");
+    add_kernel(&t, out->kernel);
     add_place(&t, &out->loc);
     hw_text_add(&t, ", block (%u,%u,%u)", out->block[0], out->block[1], out->block[2]);
     if (__builtin_popcount(lanes) > 1) {
@@ -405,6 +413,7 @@ void hw_fault_timeout(hw_run *r)
     hw_fault *f = &r->fault;
     *f = (hw_fault){ .status = HW_F_TIMEOUT, .kernel = keep_name(r->x, r->l->source->name) };
     hw_text t = { f->text, f->text + sizeof f->text };
-    hw_text_add(&t, "%s: kernel %s did not end within %llu ms", hw_status_text(f->status),
-                f->kernel, (ull)r->x->o.timeout_ms);
+    hw_text_add(&t, "%s: kernel ", hw_status_text(f->status));
+    add_kernel(&t, f->kernel);
+    hw_text_add(&t, " did not end within %llu ms", (ull)r->x->o.timeout_ms);
 }

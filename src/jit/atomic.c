@@ -331,6 +331,19 @@ static void copy_lane(hw_gen *g, hw_lv lane, void *ctx)
     hwg_store(g, hwg_load(g, t, buffer, 16), p, 4);
 }
 
+/* A lane whose src-size is 0 reads nothing: its address may be anything. */
+static hw_access read_access(hw_gen *g, const hw_wir_insn *from, unsigned bytes)
+{
+    hw_lv all = g->exec;
+    if (from->src[1].kind == HW_V_REG) { /* the third operand of the copy */
+        hw_lv n = hwg_vector(g, hwg_read(g, from->src[1], HW_T_I32), HW_T_I32);
+        g->exec = b_and(g, all, hwg_vec_mask(g, b_icmp(g, LLVMIntNE, n, hwg_klike(n, 0))));
+    }
+    hw_access a = hwg_access(g, from, bytes, 1);
+    g->exec = all;
+    return a;
+}
+
 WHOLE(copy)
 {
     unsigned bytes = (unsigned)in->imm;
@@ -342,7 +355,7 @@ WHOLE(copy)
     to.type = from.type = bytes == 4 ? HW_T_I32 : bytes == 8 ? HW_T_I64 : HW_T_I128;
     to.imm = from.imm = 0;
     to.count = from.count = 1;
-    hw_access t = hwg_access(g, &to, bytes, 1), f = hwg_access(g, &from, bytes, 1);
+    hw_access t = hwg_access(g, &to, bytes, 1), f = read_access(g, &from, bytes);
     to.imm = bytes;
     copier c = { &t, &f };
     c.to_addresses = spill(g, hwg_address_vector(g, &t), "to");

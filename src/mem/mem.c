@@ -81,7 +81,8 @@ static void drop(hw_table *t, hw_record *r)
         atomic_fetch_add(&registered_version, 1);
     else
         hw_range_release(&r->place);
-    freed[frees++ % HW_COUNTOF(freed)] = r->info;
+    if (r->info.kind != HW_MEM_INTERNAL) /* the program never had it */
+        freed[frees++ % HW_COUNTOF(freed)] = r->info;
     if (is_counted(r->info.kind))
         r->info.owner->used -= rounded(r->info.size);
     free(r);

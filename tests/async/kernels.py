@@ -109,6 +109,18 @@ def copies():
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
     """
     gives("out and on top", out, [2 * i if i < 16 else i for i in range(32)])
+    # a lane that copies no bytes reads nothing, wherever its address points; the rest of its 16 bytes is zero
+    nothing = """
+    mul.lo.u32 %r5, %r1, 16; add.u32 %r6, %r9, %r5; mul.wide.u32 %d3, %r5, 1; add.u64 %d3, %d1, %d3;
+    and.b32 %r7, %r1, 1; setp.ne.u32 %p3, %r7, 0; mul.lo.u32 %r8, %r7, 4;
+    @%p3 st.global.u32 [%d3], %r1; @!%p3 mov.u64 %d3, {0};
+    st.shared.u32 [%r6], 5; st.shared.u32 [%r6+4], 5;
+    cp.async.cg.shared.global [%r6], [%d3], 16, %r8; cp.async.wait_all;
+    ld.shared.u32 %r5, [%r6]; ld.shared.u32 %r7, [%r6+4]; add.u32 %r5, %r5, %r7; st.global.u32 [%d2], %r5;
+    """
+    for place in ("0", "0x10", "%d3"):
+        gives(f"no bytes from {place}", nothing.format(place), [i if i % 2 else 0 for i in range(32)] + [w // 4 if w % 8 == 4 else 0 for w in range(32, 128)])
+    says("bytes from nowhere", nothing.format("0").replace("mul.lo.u32 %r8, %r7, 4", "mov.u32 %r8, 4"), "null pointer")
     masked = """
     mul.lo.u32 %r5, %r1, 4; add.u32 %r6, %r9, %r5; st.shared.u32 [%r6], -1; bar.sync 0;
     .reg .b16 %h; mov.b16 %h, 0x0f05;

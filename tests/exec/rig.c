@@ -94,7 +94,7 @@ static hw_status launch(rig *r, const hw_jit_source *source, rig_shape s, unsign
 
 hw_status rig_run(rig *r, hw_warp_fn *fn, rig_shape s, unsigned nparams, const uint64_t *params)
 {
-    hw_jit_source source = { .name = "kernel" };
+    hw_jit_source source = { .name = r->name ? r->name : "kernel" };
     r->code.run = fn;
     r->code.suspends = r->code.spins = s.suspends;
     return launch(r, &source, s, nparams, params, NULL);

@@ -23,6 +23,7 @@ typedef struct rig {
     hw_fault fault;     /* of the last launch */
     unsigned workers;
     const hw_listener *listener; /* of the next launches */
+    const char *name;            /* of the next kernels that are C functions; NULL: "kernel" */
 } rig;
 
 rig *rig_new(unsigned workers, const hw_exec_options *more);

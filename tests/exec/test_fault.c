@@ -298,6 +298,21 @@ static void endless_recursion_is_a_stack_overflow(void **state)
     rig_free(r);
 }
 
+static void a_long_name_leaves_room_for_the_place(void **state)
+{
+    (void)state;
+    char name[2000] = "";
+    memset(name, 'n', sizeof name - 1);
+    rig *r = rig_new(1, NULL);
+    r->name = name;
+    assert_int_equal(RUN(r, k_store, ((rig_shape){ .grid = { 2, 5 }, .block = { 16, 4 } }), 0),
+                     HW_F_ILLEGAL_ADDRESS);
+    assert_string_equal(r->fault.kernel, name);
+    assert_non_null(strstr(r->fault.text, "kernel nnn"));
+    assert_non_null(strstr(r->fault.text, "..., block (0,2,0)"));
+    rig_free(r);
+}
+
 /* ---- time ---- */
 
 static uint32_t k_for_ever(hw_frame *f)
@@ -387,6 +402,7 @@ static void without_a_handler_the_program_dies_as_usual(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_name_leaves_room_for_the_place),
         cmocka_unit_test(an_access_past_an_allocation_is_told),
         cmocka_unit_test(addresses_outside_the_range_are_judged),
         cmocka_unit_test(far_addresses_are_not_shared_memory),
