@@ -227,6 +227,9 @@ void w_mma_quads(lw *l);
 void w_mma_more(lw *l);
 /* A list of n registers of some bits? Else it fails. */
 bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits);
+bool lw_are_sources(lw *l, const ptx_operand *o, uint32_t n, unsigned bits); /* or literals */
+bool lw_are_results(lw *l, const ptx_operand *o, uint32_t n, unsigned bits); /* or '_' */
+hw_wir_val lw_source_part(lw *l, const ptx_operand *o, uint32_t k, unsigned bits);
 uint32_t lw_fragment_parts(const ptx_operand *o);
 const ptx_operand *lw_fragment_part(const ptx_operand *o, uint32_t k);
 bool lw_operands_are(lw *l, uint32_t least, uint32_t most); /* else it fails */

@@ -312,7 +312,7 @@ void w_narrow_random(lw *l)
     const ptx_operand *o = l->i->ops;
     uint32_t n = l->i->nops == 3 ? 4 : 2;
     hw_wir_val src[5];
-    if (n == 4 && !lw_is_fragment(l, &o[1], n, 32))
+    if (n == 4 && !lw_are_sources(l, &o[1], n, 32))
         return;
     for (uint32_t k = 0; k < n; k++)
         src[k] = lw_in_register(

@@ -119,7 +119,7 @@ void w_ldmatrix(lw *l)
 {
     l->b.marks |= HW_I_MATRIX;
     bool trans = lw_has(l, PTX_M_trans);
-    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], matrices(l), 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_are_results(l, &l->i->ops[0], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[1]);
     hw_wir_val v[4];
@@ -136,11 +136,11 @@ void w_stmatrix(lw *l)
 {
     l->b.marks |= HW_I_MATRIX;
     bool trans = lw_has(l, PTX_M_trans);
-    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_are_sources(l, &l->i->ops[1], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[0]);
     for (uint32_t k = 0; k < matrices(l); k++) {
-        hw_wir_val v = lw_read(l, lw_fragment_part(&l->i->ops[1], k), PTX_B32);
+        hw_wir_val v = lw_source_part(l, &l->i->ops[1], k, 32);
         v = trans ? transpose(l, v) : v;
         access(l, HW_W_STORE, HW_T_I32, &r, pair_address(l, &r, k), 1, &v)->flags |=
             k ? HW_I_PART : 0;
@@ -220,7 +220,7 @@ void w_ldmatrix_bytes(lw *l)
 {
     l->b.marks |= HW_I_MATRIX;
     uint32_t n = matrices(l) * (lw_has(l, PTX_M_m16n16) ? 2 : 1);
-    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[0], n, 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_are_results(l, &l->i->ops[0], n, 32))
         return;
     row_address r = row_of(l, &l->i->ops[1]);
     hw_wir_val v[4];
@@ -255,11 +255,11 @@ static hw_wir_val turned_bytes(lw *l, hw_wir_val v)
 
 void w_stmatrix_bytes(lw *l)
 {
-    if (!lw_operands_are(l, 2, 2) || !lw_is_fragment(l, &l->i->ops[1], matrices(l), 32))
+    if (!lw_operands_are(l, 2, 2) || !lw_are_sources(l, &l->i->ops[1], matrices(l), 32))
         return;
     row_address r = row_of(l, &l->i->ops[0]);
     for (uint32_t k = 0; k < matrices(l); k++) {
-        hw_wir_val v = turned_bytes(l, lw_read(l, lw_fragment_part(&l->i->ops[1], k), PTX_B32));
+        hw_wir_val v = turned_bytes(l, lw_source_part(l, &l->i->ops[1], k, 32));
         access(l, HW_W_STORE, HW_T_I32, &r, pair_address(l, &r, k), 1, &v)->flags |=
             k ? HW_I_PART : 0;
     }
@@ -276,6 +276,12 @@ typedef struct tile {
     row_address at;    /* of the lane's first element */
     hw_wir_val stride; /* bytes between rows (by_rows) or columns */
 } tile;
+
+static bool is_tile(lw *l, const ptx_operand *fragment, uint32_t n, unsigned bits)
+{
+    bool loads = lw_has(l, PTX_M_load);
+    return loads ? lw_are_results(l, fragment, n, bits) : lw_are_sources(l, fragment, n, bits);
+}
 
 static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_operand *stride)
 {
@@ -301,10 +307,10 @@ static bool tile_of(lw *l, tile *t, const ptx_operand *fragment, const ptx_opera
                      .by_rows = true };
         t->stride = stride ? i32(l, HW_W_SHR_U, lw_read(l, stride, PTX_U32), shift)
                            : hw_wir_imm(x.k / 8 * lw_element_bits(type));
-        return lw_is_fragment(l, fragment, 1, 32);
+        return is_tile(l, fragment, 1, 32);
     }
     uint32_t n = lw_fragment_size(l, t->rows * t->cols, type, a || b);
-    if (!lw_is_fragment(l, fragment, n, type == PTX_F64 ? 64 : 32))
+    if (!is_tile(l, fragment, n, type == PTX_F64 ? 64 : 32))
         return false;
     t->stride = stride ? lw_read(l, stride, PTX_U32) : hw_wir_imm(t->by_rows ? t->cols : t->rows);
     t->stride = hw_wir_op2(&l->b, HW_W_MUL, HW_T_I32, t->stride, hw_wir_imm(t->bits / 8));
@@ -442,7 +448,7 @@ void w_wmma_store(lw *l)
     for (uint32_t r = 0; r < t.registers; r += step) {
         hw_wir_val v[2];
         for (uint32_t k = 0; k < step; k++) {
-            v[k] = hw_wir_reg(lw_fragment_part(&o[1], r + k)->reg);
+            v[k] = lw_source_part(l, &o[1], r + k, t.bits == 64 ? 64 : 32);
             v[k] = t.turned ? transpose(l, v[k]) : v[k];
         }
         access(l, HW_W_STORE, register_type(&t), &t.at, element(l, &t, r, 0), step, v)->flags |=

@@ -23,16 +23,43 @@ bool lw_operands_are(lw *l, uint32_t least, uint32_t most)
     return false;
 }
 
-bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+/* others: kinds of operands, as bits, that may stand for a register. */
+static bool is_list(lw *l, const ptx_operand *o, uint32_t n, unsigned bits, uint32_t others)
 {
     bool fits = lw_fragment_parts(o) == n;
     for (uint32_t k = 0; fits && k < n; k++) {
         const ptx_operand *p = lw_fragment_part(o, k);
-        fits = p->kind == PTX_O_REG && ptx_types[l->f->regs.ptr[p->reg].type].bits == bits;
+        fits = p->kind == PTX_O_REG ? ptx_types[l->f->regs.ptr[p->reg].type].bits == bits
+                                    : (others >> p->kind) & 1;
     }
     if (!fits)
         lw_fail(l, "a fragment of %u registers of %u bits is expected", n, bits);
     return fits;
+}
+
+bool lw_is_fragment(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+{
+    return is_list(l, o, n, bits, 0);
+}
+
+bool lw_are_sources(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+{
+    return is_list(l, o, n, bits, 1u << PTX_O_INT | 1u << PTX_O_FLOAT);
+}
+
+bool lw_are_results(lw *l, const ptx_operand *o, uint32_t n, unsigned bits)
+{
+    return is_list(l, o, n, bits, 1u << PTX_O_SINK);
+}
+
+hw_wir_val lw_source_part(lw *l, const ptx_operand *o, uint32_t k, unsigned bits)
+{
+    const ptx_operand *p = lw_fragment_part(o, k);
+    if (p->kind == PTX_O_REG)
+        return hw_wir_reg(p->reg);
+    ptx_type t = p->kind == PTX_O_FLOAT ? (bits == 64 ? PTX_F64 : PTX_F32)
+                                        : (bits == 64 ? PTX_B64 : PTX_B32);
+    return lw_in_register(l, hw_wir_reg_type(ptx_wir_type(t)), lw_read(l, p, t));
 }
 
 /* ---- shapes and types ---- */
@@ -97,13 +124,26 @@ typedef struct call { /* of a helper */
     uint32_t nsrc, ndst;
 } call;
 
-static bool add_fragment(lw *l, const ptx_operand *o, uint32_t n, uint8_t type, hw_wir_val *list,
-                         uint32_t *len)
+static bool add_sources(lw *l, call *c, const ptx_operand *o, uint32_t n, uint8_t type)
 {
-    if (!lw_is_fragment(l, o, n, type == PTX_F64 ? 64 : 32))
+    unsigned bits = type == PTX_F64 ? 64 : 32;
+    if (!lw_are_sources(l, o, n, bits))
         return false;
     for (uint32_t k = 0; k < n; k++)
-        list[(*len)++] = hw_wir_reg(lw_fragment_part(o, k)->reg);
+        c->src[c->nsrc++] = lw_source_part(l, o, k, bits);
+    return true;
+}
+
+static bool add_results(lw *l, call *c, const ptx_operand *o, uint32_t n, uint8_t type)
+{
+    bool wide = type == PTX_F64;
+    if (!lw_are_results(l, o, n, wide ? 64 : 32))
+        return false;
+    for (uint32_t k = 0; k < n; k++) {
+        const ptx_operand *p = lw_fragment_part(o, k);
+        c->dst[c->ndst++] =
+            p->kind == PTX_O_REG ? hw_wir_reg(p->reg) : lw_temp(l, wide ? HW_T_F64 : HW_T_I32);
+    }
     return true;
 }
 
@@ -111,10 +151,8 @@ static bool add_fragment(lw *l, const ptx_operand *o, uint32_t n, uint8_t type, 
 static bool add_matrices(lw *l, call *c, const uint32_t n[4], const uint8_t t[4])
 {
     const ptx_operand *o = l->i->ops;
-    return add_fragment(l, &o[0], n[0], t[0], c->dst, &c->ndst) &&
-           add_fragment(l, &o[1], n[1], t[1], c->src, &c->nsrc) &&
-           add_fragment(l, &o[2], n[2], t[2], c->src, &c->nsrc) &&
-           add_fragment(l, &o[3], n[3], t[3], c->src, &c->nsrc);
+    return add_results(l, c, &o[0], n[0], t[0]) && add_sources(l, c, &o[1], n[1], t[1]) &&
+           add_sources(l, c, &o[2], n[2], t[2]) && add_sources(l, c, &o[3], n[3], t[3]);
 }
 
 static void emit(lw *l, const call *c, hw_wir_helper helper, uint64_t aux)

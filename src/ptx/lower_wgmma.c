@@ -134,10 +134,10 @@ void w_wgmma(lw *l)
     src[ns++] = descriptor(l, &o[2]);
     if (o[1].kind == PTX_O_VECTOR) {
         x.flags |= HW_WGMMA_A_REGISTERS;
-        if (!lw_is_fragment(l, &o[1], A_PARTS, 32))
+        if (!lw_are_sources(l, &o[1], A_PARTS, 32))
             return;
         for (uint32_t k = 0; k < A_PARTS; k++)
-            src[ns++] = hw_wir_reg(o[1].items[k].reg);
+            src[ns++] = lw_source_part(l, &o[1], k, 32);
     } else {
         src[ns++] = descriptor(l, &o[1]);
     }

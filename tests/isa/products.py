@@ -288,6 +288,24 @@ def quads(layout_a, layout_b, d, c):
     return Form(text, fa.regs + fb.regs + fc.regs, out.regs, 'sm_75')
 
 
+def literal_parts():
+    """Literals stand for registers that are read, '_' for one that is not wanted."""
+    fa = Fragment('f16', 4).fill()
+    fc = [[1.5] * 32, [RANDOM.randrange(-9, 9) for _ in LANES], [-2.0] * 32, [RANDOM.randrange(-9, 9) for _ in LANES]]
+    va = {place_a(16)(lane, i): fa.get(lane, i) for lane in LANES for i in range(4)}
+    out = [[0] * 32 for _ in range(4)]
+    for lane in LANES:
+        for i in range(4):
+            row, _ = place_c(lane, i)
+            v = Fraction(fc[i][lane]) + sum(va[row, e] * (1 if e % 2 else 2) for e in range(8))
+            out[i][lane] = rounded('f32', v, False)
+    given = [[struct.unpack('<I', struct.pack('<f', x))[0] for x in r] for r in fc]
+    text = ('mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%d0, _, %d1, %d2}, {%r0, %r1}, {0x3c004000}, '
+            '{1.5, %r2, 0fC0000000, %r3}')
+    text = '.reg .f32 %x, %y; mov.b32 %x, %r2; mov.b32 %y, %r3;\n' + text.replace('%r2', '%x').replace('%r3', '%y')
+    return Form(text, fa.regs + [given[1], given[3]], [out[0], out[2], out[3]], 'sm_75')
+
+
 # ---- doubles: fused, in a rounding mode ----
 
 def fused(a, b, c, mode):
@@ -415,6 +433,7 @@ def stmatrix(num):
 
 
 def forms():
+    yield literal_parts()
     for la in ('row', 'col'):
         for lb in ('row', 'col'):
             for d, c in (('f16', 'f16'), ('f32', 'f16'), ('f32', 'f32')):
