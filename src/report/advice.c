@@ -67,6 +67,15 @@ static void say_launch(asker *x, const char *rule, double weight, const char *te
         x->found[before].whole_launch = true;
 }
 
+/* Code of a library's headers is told by the line that took it in, if that is the program's. */
+static hw_report_place own_place(const hw_report_site *s)
+{
+    const hw_report_place *p = &s->place;
+    for (uint32_t i = 0; p->file && strstr(p->file, "/include/") && i < s->n_inlined; i++)
+        p = &s->inlined[i];
+    return p->file && p->line && !strstr(p->file, "/include/") ? *p : s->place;
+}
+
 static const char *where(const asker *x, const hw_report_site *s)
 {
     bool merged = s >= x->sites && s < x->sites + x->n_sites;
@@ -74,9 +83,9 @@ static const char *where(const asker *x, const hw_report_site *s)
     if (!x->lines || !s->place.file || !s->place.line)
         return copies ? hw_arena_printf(x->a, "PTX line %u and %u like it", s->ptx_line, copies)
                       : hw_arena_printf(x->a, "PTX line %u", s->ptx_line);
-    return x->several_files
-               ? hw_arena_printf(x->a, "%s line %u", hw_base_name(s->place.file), s->place.line)
-               : hw_arena_printf(x->a, "line %u", s->place.line);
+    hw_report_place p = own_place(s);
+    return x->several_files ? hw_arena_printf(x->a, "%s line %u", hw_base_name(p.file), p.line)
+                            : hw_arena_printf(x->a, "line %u", p.line);
 }
 
 static double mean(const uint64_t f[HW_FIELDS], unsigned field)
@@ -153,7 +162,11 @@ static const char *padding(const asker *x, const hw_report_site *s)
         return "spread the lanes over the banks";
     for (uint64_t more = step; more <= (uint64_t)x->dev->banks.banks * 4; more += step)
         if (passes_at(x, s, stride + more, &ideal) == ideal)
-            return hw_arena_printf(x->a, "pad the row to %" PRIu64 " words", (stride + more) / 4);
+            return s->width > 4 && (stride + more) % s->width == 0
+                       ? hw_arena_printf(x->a, "pad the row to %" PRIu64 " elements of %u bytes",
+                                         (stride + more) / s->width, s->width)
+                       : hw_arena_printf(x->a, "pad the row to %" PRIu64 " words",
+                                         (stride + more) / 4);
     return "spread the lanes over the banks";
 }
 
@@ -318,12 +331,76 @@ static void advise_small_grid(asker *x, const hw_report_site *none)
     uint32_t sms = x->dev->compute.sm_count;
     if (blocks >= sms)
         return;
-    say_launch(
-        x, "small_grid", 0.5 * (1 - blocks / sms),
-        hw_arena_printf(x->a,
-                        "%s block%s leave %s of %u multiprocessors without work; use smaller "
-                        "blocks or let each thread do less",
-                        amount(x, blocks), blocks == 1 ? "" : "s", amount(x, sms - blocks), sms));
+    say_launch(x, "small_grid", 0.5 * (1 - blocks / sms),
+               hw_arena_printf(x->a,
+                               "%s %s %s of %u multiprocessors without work; use smaller "
+                               "blocks or let each thread do less",
+                               amount(x, blocks), blocks == 1 ? "block leaves" : "blocks leave",
+                               amount(x, sms - blocks), sms));
+}
+
+enum { WAVES_FEW = 8 };
+#define IDLE_MUCH 0.2 /* of the waves' places */
+
+/* The last wave of blocks is short, and there are few before it. */
+static void advise_tail(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    hw_occupancy_query q = hw_report_query(x->run, x->k, x->device);
+    hw_occupancy_result r;
+    double blocks = (double)x->k->grid[0] * x->k->grid[1] * x->k->grid[2];
+    if (!hw_occupancy(x->dev, &q, &r) || !r.blocks)
+        return;
+    double wave = (double)r.blocks * x->dev->compute.sm_count, waves = blocks / wave;
+    double idle = 1 - waves / ceil(waves);
+    if (waves <= 1 || waves > WAVES_FEW || idle < IDLE_MUCH)
+        return;
+    say_launch(x, "tail", 0.5 * idle,
+               hw_arena_printf(x->a,
+                               "%s blocks are %.2f waves of %s: the last one leaves %.0f %% of its "
+                               "places empty, %.0f %% of all if blocks take equally long; choose a "
+                               "grid near a multiple of %s, or let fewer blocks loop over the work",
+                               amount(x, blocks), waves, amount(x, wave),
+                               100 * (ceil(waves) - waves), 100 * idle, amount(x, wave)));
+}
+
+/* Machine code that keeps registers in local memory, which the PTX does not show. */
+static void advise_spills(asker *x, const hw_report_site *none)
+{
+    (void)none;
+    const hw_report_registers *r = &x->k->registers[x->device];
+    if (r->source != HW_MODEL_IMAGE || !r->spill_bytes)
+        return;
+    say_launch(x, "spills", 0.1,
+               hw_arena_printf(x->a,
+                               "the machine code for sm_%u keeps %u bytes a thread in local memory "
+                               "beyond the PTX's arrays: spilled registers (%u are used) or frames "
+                               "of calls; allow more registers (launch bounds, -maxrregcount), or "
+                               "keep fewer values at once",
+                               r->arch, r->spill_bytes, r->count));
+}
+
+/* "96 threads a block": so much of what limits occupancy. */
+static const char *much_of(asker *x, hw_limit resource, uint64_t n)
+{
+    static const char *const of[HW_LIMIT_COUNT] = {
+        [HW_LIMIT_THREADS] = "threads a block",
+        [HW_LIMIT_REGISTERS] = "registers a thread",
+        [HW_LIMIT_SHARED] = "bytes of shared memory a block",
+        [HW_LIMIT_VGPR] = "VGPRs",
+        [HW_LIMIT_SGPR] = "SGPRs",
+        [HW_LIMIT_LDS] = "bytes of LDS a group",
+    };
+    const char *word = of[resource] ? of[resource] : hw_limit_name(resource);
+    return hw_arena_printf(x->a, "%s %s", hw_grouped(x->a, n), word);
+}
+
+static const char *spaced(asker *x, const char *name)
+{
+    char *text = hw_arena_cstr(x->a, hw_str_of(name));
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    return text;
 }
 
 static void advise_occupancy(asker *x, const hw_report_site *none)
@@ -341,13 +418,13 @@ static void advise_occupancy(asker *x, const hw_report_site *none)
         return;
     say_launch(
         x, "occupancy", 0.25 * (1 - r.result.occupancy),
-        hw_arena_printf(x->a,
-                        "%u of %u %s are resident (%.1f %% occupancy), limited by %s; %s %" PRIu64
-                        " instead of %" PRIu64 " would make it %u",
-                        r.result.warps, r.result.max_warps,
-                        x->dev->vendor == HW_VENDOR_AMD ? "waves" : "warps",
-                        r.result.occupancy * 100, hw_limit_name(r.result.limiter),
-                        hw_limit_name(best->resource), best->then, best->now, best->warps));
+        hw_arena_printf(
+            x->a,
+            "%u of %u %s are resident (%.1f %% occupancy), limited by %s; %s instead "
+            "of %s would make it %u",
+            r.result.warps, r.result.max_warps, x->dev->vendor == HW_VENDOR_AMD ? "waves" : "warps",
+            r.result.occupancy * 100, spaced(x, hw_limit_name(r.result.limiter)),
+            much_of(x, best->resource, best->then), hw_grouped(x->a, best->now), best->warps));
 }
 
 /* ---- all rules ---- */
@@ -365,7 +442,7 @@ static void see_files(asker *x)
 {
     const char *file = NULL;
     for (uint32_t i = 0; i < x->k->n_sites; i++) {
-        const char *f = x->k->sites[i].place.file;
+        const char *f = own_place(&x->k->sites[i]).file;
         if (file && f && strcmp(f, file) != 0)
             x->several_files = true;
         file = f ? f : file;
