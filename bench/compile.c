@@ -91,7 +91,7 @@ static bool parse_options(int argc, char **argv, options *o)
 {
     *o = (options){ .rounds = 1,
                     .variant = { .block = { 256, 1, 1 },
-                                 .independent = true,
+                                 .lockstep_first = true,
                                  .small_grid = true,
                                  .whole_blocks = true,
                                  .tier = 1 } };

@@ -153,16 +153,16 @@ static void meet(hw_block *b, uint64_t warps)
     }
 }
 
-static void end_warp(hw_block *b, uint32_t w)
+static void end_warps(hw_block *b, uint64_t warps)
 {
-    b->live &= ~(UINT64_C(1) << w);
-    b->runnable &= ~(UINT64_C(1) << w);
+    b->live &= ~warps;
+    b->runnable &= ~warps;
     for (uint64_t m = b->awaited; m; m &= m - 1)
         hw_block_check(b, (uint32_t)__builtin_ctzll(m));
     if (b->cluster || b->at_cluster.used)
         hw_cluster_check(b);
     if (b->tmem && !b->live)
-        hw_tmem_end(b, &b->frames[w]);
+        hw_tmem_end(b, &b->frames[__builtin_ctzll(warps)]);
 }
 
 /* ---- leaving the variant without guards ---- */
@@ -188,6 +188,7 @@ static void to_slow_variant(hw_block *b, uint32_t w)
         hw_raise(f, HW_E_NOMEM, f->fault_loc, "out of host memory");
     b->code[w] = slow->run;
     b->mixed = true;
+    b->quiet = false;
     f->give_up = 0;
 }
 
@@ -228,7 +229,7 @@ static inline bool settle(hw_block *b, uint32_t w, uint32_t status)
         b->frames[w].awaited = NULL;
     switch (status) {
     case HW_WARP_DONE:
-        end_warp(b, w);
+        end_warps(b, UINT64_C(1) << w);
         return true;
     case HW_WARP_MET:
         meet(b, UINT64_C(1) << w);
@@ -285,6 +286,14 @@ static inline uint32_t next_of(const hw_block *b, uint64_t pass)
 static void link_frames(hw_block *b, uint64_t pass)
 {
     hw_frame *before = NULL;
+    if (b->linked == pass && pass & (pass - 1)) { /* only the first warp's turn is another */
+        hw_frame *first = &b->frames[__builtin_ctzll(pass)],
+                 *end = &b->frames[63 - __builtin_clzll(pass)];
+        end->next = b->met ? first : NULL;
+        first->next = b->met ? NULL : &b->frames[__builtin_ctzll(pass & (pass - 1))];
+        b->linked_met = b->met;
+        return;
+    }
     for (uint64_t left = b->linked & ~pass; left; left &= left - 1)
         b->frames[__builtin_ctzll(left)].next = NULL;
     for (uint64_t left = pass; left;) {
@@ -311,19 +320,18 @@ static uint64_t relay(hw_block *b, uint64_t left, bool *moved)
     if (b->met) /* the first warp goes last */
         before = (w ? before : UINT64_MAX) & ~UINT64_C(1);
     before &= left;
-    for (uint64_t m = t->over; m; m &= m - 1)
-        end_warp(b, (uint32_t)__builtin_ctzll(m));
-    before &= ~t->over;
-    if (status == HW_WARP_MET) {
-        meet(b, before | last);
-        *moved = true;
-    } else {
-        if (before)
-            meet(b, before);
-        *moved |= (before | t->over) != 0;
+    left &= ~(before | last);
+    if (status == HW_WARP_DONE)
+        t->over |= last;
+    uint64_t met = (before | (status == HW_WARP_MET ? last : 0)) & ~t->over;
+    if (met)
+        meet(b, met);
+    if (t->over)
+        end_warps(b, t->over);
+    *moved |= (met | t->over) != 0;
+    if (status != HW_WARP_MET && status != HW_WARP_DONE)
         *moved |= settle(b, w, status);
-    }
-    return left & ~(before | t->over | last);
+    return left;
 }
 
 /* A turn of each warp that can run, but for those whose mbarrier has not changed: these only if `all`. */

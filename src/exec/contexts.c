@@ -151,6 +151,7 @@ static void fill_frames(hw_block *b)
         f->owner = b;
     }
     b->linked = 0;
+    b->quiet = false;
     place_save(b, b->save_stride);
 }
 
@@ -282,11 +283,30 @@ static const hw_code *choose_code(hw_block *b)
     return hw_block_widen(b, c->save_bytes) == HW_OK ? c : b->run->code;
 }
 
+/* Code whose warps only ever meet and end leaves most of a frame alone. */
+static bool is_quiet(const hw_block *b)
+{
+    return b->began->relays && !b->began->spins && !b->worker->tally;
+}
+
+static void clear_frames(hw_block *b, uint32_t n)
+{
+    for (uint32_t w = 0; w < n; w++) {
+        hw_frame *f = &b->frames[w];
+        f->give_up = 0;
+        f->awaited = f->ended = f->at_once = NULL;
+        f->counters = b->worker->tally ? b->worker->tally->counters : NULL;
+        f->local_used = 0;
+        f->ends = 0;
+        f->spins = f->spin_mask = 0;
+        f->blocked = f->sync_lanes = 0;
+    }
+}
+
 void hw_block_start(hw_block *b, uint64_t index)
 {
     const hw_run *r = b->run;
     const uint32_t *grid = r->l->grid;
-    uint64_t *counters = b->worker->tally ? b->worker->tally->counters : NULL;
     uint32_t ctaid[3] = { (uint32_t)index, 0, 0 };
     if (b->cluster) {
         hw_cluster_place(r, index, ctaid);
@@ -314,21 +334,17 @@ void hw_block_start(hw_block *b, uint64_t index)
     uint32_t frames = b->began->whole_block ? 1 : b->nwarps;
     b->frames[0].warp = 0;
     b->frames[0].tid = r->tids;
+    if (!b->quiet || !is_quiet(b))
+        clear_frames(b, frames);
+    b->quiet = is_quiet(b);
     for (uint32_t w = 0; w < frames; w++) {
         hw_frame *f = &b->frames[w];
         b->code[w] = b->began->run;
         f->resume = 0;
-        f->give_up = 0;
-        f->awaited = f->ended = f->at_once = NULL;
-        f->counters = counters;
         f->lanes = UINT32_MAX;
-        f->local_used = 0;
-        f->ends = 0;
-        f->spins = f->spin_mask = 0;
-        f->blocked = f->sync_lanes = 0;
-        f->fault_loc = f->fault_lanes = 0;
-        f->smid = smid;
         memcpy(f->ctaid, ctaid, sizeof ctaid);
+        f->smid = smid;
+        f->fault_loc = f->fault_lanes = 0;
     }
     if (last && frames == b->nwarps)
         b->frames[b->nwarps - 1].lanes = (1u << last) - 1;

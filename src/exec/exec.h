@@ -81,6 +81,7 @@ struct hw_block {
     bool busy;              /* a block is started and not ended */
     bool met;               /* each warp has had a turn */
     bool mixed;             /* some warps run the slow variant */
+    bool quiet;             /* what its code never sets in frames is as at the start */
     bool linked_met;        /* met, when frames were linked */
     uint64_t linked;        /* warps whose frames are linked in the order of turns */
     uint32_t nwarps;

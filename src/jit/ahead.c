@@ -3,11 +3,14 @@
  * Prefetching for loops that walk through memory in long steps: threads of a grid striding over an
  * array. The host's prefetchers follow short steps, not those from page to page. The step is read
  * from the code where it can be, else guessed from how far the address came since the load ran last.
+ * And for blocks of several rows, which the host's prefetchers see begin again and again: what the
+ * next block will load at the same place, as the worker that runs this one mostly runs that too.
  */
 #include "access.h"
 
 #include <stdlib.h>
 
+enum { FURTHEST_BLOCK = 4096, DEEP = 2 * 8 };
 enum { SHORT_STEP = 1024, MOST_DEPTH = 8, TURNS_AHEAD = 16, LINE = 64 };
 
 /* How a value changes from one turn of a loop to the next: by + scale * reg, if known. */
@@ -23,6 +26,7 @@ static const step fixed = { FIXED, true, 0, 0, { HW_V_NONE, 0, 0 } },
 
 typedef struct loop {
     uint32_t first, last; /* positions */
+    bool blocks;          /* not a loop: from a block to the next one in x */
 } loop;
 
 static bool loop_of(const hw_gen *g, uint32_t block, loop *l)
@@ -38,10 +42,15 @@ static bool loop_of(const hw_gen *g, uint32_t block, loop *l)
 }
 
 /* The only definition of a register within the loop; *n: how many there are. */
-static const hw_wir_insn *definition(const hw_gen *g, const loop *l, uint32_t reg, unsigned *n)
+static const hw_wir_insn *definition(hw_gen *g, const loop *l, uint32_t reg, unsigned *n)
 {
     const hw_wir_insn *found = NULL;
     *n = 0;
+    if (l->blocks) {
+        found = hwg_only_definition(g, reg);
+        *n = found ? 1 : 2;
+        return found;
+    }
     for (uint32_t k = l->first; k <= l->last; k++) {
         const hw_wir_block *w = &g->f->blocks.ptr[g->an->order[k]];
         for (size_t i = 0; i < w->insns.len; i++)
@@ -54,7 +63,7 @@ static const hw_wir_insn *definition(const hw_gen *g, const loop *l, uint32_t re
     return found;
 }
 
-static step step_of(const hw_gen *g, const loop *l, hw_wir_val v, unsigned depth);
+static step step_of(hw_gen *g, const loop *l, hw_wir_val v, unsigned depth);
 
 static step sum(step a, step b, int sign)
 {
@@ -71,6 +80,15 @@ static step sum(step a, step b, int sign)
     return r;
 }
 
+/* A block's size is a constant of the code. */
+static hw_wir_val constant(hw_gen *g, const loop *l, hw_wir_val v)
+{
+    const hw_wir_insn *in = l->blocks && v.kind == HW_V_REG ? hwg_only_definition(g, v.reg) : NULL;
+    if (in && in->op == HW_W_SREG && in->imm >= HW_SR_NTID_X && in->imm <= HW_SR_NTID_Z)
+        return hw_wir_imm(g->v->block[in->imm - HW_SR_NTID_X]);
+    return v;
+}
+
 static step times(step a, hw_wir_val by, bool shift)
 {
     if (a.kind != MOVES)
@@ -82,16 +100,17 @@ static step times(step a, hw_wir_val by, bool shift)
     return a;
 }
 
-static step product(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
+static step product(hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
 {
     step a = step_of(g, l, in->src[0], depth), b = step_of(g, l, in->src[1], depth);
     if (a.kind == UNKNOWN || b.kind == UNKNOWN || (a.kind == MOVES && b.kind == MOVES))
         return unknown;
-    return a.kind == MOVES ? times(a, in->src[1], false) : times(b, in->src[0], false);
+    return a.kind == MOVES ? times(a, constant(g, l, in->src[1]), false)
+                           : times(b, constant(g, l, in->src[0]), false);
 }
 
 /* What an addition or subtraction of something fixed adds. */
-static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
+static step added(hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
 {
     hw_wir_val by = in->src[1];
     int sign = in->op == HW_W_SUB ? -1 : 1;
@@ -108,8 +127,7 @@ static step added(const hw_gen *g, const loop *l, const hw_wir_insn *in, unsigne
 }
 
 /* x = x + something fixed, perhaps by way of other registers. */
-static step turn(const hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn *in,
-                 unsigned depth)
+static step turn(hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn *in, unsigned depth)
 {
     step all = fixed;
     for (unsigned i = 0, n = 1; n == 1 && i < MOST_DEPTH; i++) {
@@ -125,7 +143,24 @@ static step turn(const hw_gen *g, const loop *l, uint32_t reg, const hw_wir_insn
     return unknown;
 }
 
-static step step_of(const hw_gen *g, const loop *l, hw_wir_val v, unsigned depth)
+/* What differs from block to block, and what surely does not. */
+static step from_block(const hw_wir_insn *in)
+{
+    if (in->op == HW_W_SREG)
+        return in->imm == HW_SR_CTAID_X ? (step){ MOVES, true, 1, 0, HW_WIR_NONE } : fixed;
+    bool param = in->op == HW_W_LOAD && in->space == HW_SPACE_PARAM;
+    return param || in->op == HW_W_SYMBOL || in->op == HW_W_PARAM_ADDR ? fixed : unknown;
+}
+
+static bool all_fixed(hw_gen *g, const loop *l, const hw_wir_insn *in, unsigned depth)
+{
+    bool all = hw_wir_ops[in->op].flags & HW_WF_P;
+    for (uint32_t i = 0; i < in->nsrc && all; i++)
+        all = step_of(g, l, in->src[i], depth).kind == FIXED;
+    return all;
+}
+
+static step step_of(hw_gen *g, const loop *l, hw_wir_val v, unsigned depth)
 {
     unsigned n;
     if (v.kind != HW_V_REG)
@@ -133,9 +168,9 @@ static step step_of(const hw_gen *g, const loop *l, hw_wir_val v, unsigned depth
     const hw_wir_insn *in = definition(g, l, v.reg, &n);
     if (n == 0)
         return fixed;
-    if (n > 1 || depth >= MOST_DEPTH || in->guard.kind == HW_V_REG)
+    if (n > 1 || depth >= (l->blocks ? DEEP : MOST_DEPTH) || in->guard.kind == HW_V_REG)
         return unknown;
-    step s = turn(g, l, v.reg, in, depth);
+    step s = l->blocks ? from_block(in) : turn(g, l, v.reg, in, depth);
     if (s.kind != UNKNOWN)
         return s;
     switch (in->op) {
@@ -152,7 +187,7 @@ static step step_of(const hw_gen *g, const loop *l, hw_wir_val v, unsigned depth
     case HW_W_MUL:
         return product(g, l, in, depth + 1);
     default:
-        return unknown;
+        return l->blocks && all_fixed(g, l, in, depth + 1) ? fixed : unknown;
     }
 }
 
@@ -190,18 +225,37 @@ static hw_lv distance_seen(hw_gen *g, hw_lv now)
     return b_mul(g, moved, hwg_k(g->i64, TURNS_AHEAD));
 }
 
+static void fetch(hw_gen *g, const hw_access *a, hw_lv at, int64_t offset, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i += LINE)
+        hwg_prefetch(g, hwg_pointer(g, a, at, offset + (int64_t)i));
+}
+
+/* What the next block loads here. */
+static void fetch_for_next(hw_gen *g, const hw_access *a, hw_lv now, int64_t offset, unsigned bytes)
+{
+    const loop blocks = { .blocks = true };
+    if (g->v->block[1] * g->v->block[2] == 1)
+        return;
+    step s = step_of(g, &blocks, a->in->src[0], 0);
+    if (s.kind == MOVES && s.known && llabs(s.by) >= LINE && llabs(s.by) <= FURTHEST_BLOCK)
+        fetch(g, a, b_add(g, now, hwg_k(g->i64, (uint64_t)s.by)), offset, bytes);
+}
+
 /* Not where warps wait for each other in the loop and take turns: it gains nothing (measured). */
 void hwg_fetch_ahead(hw_gen *g, const hw_access *a, hw_lv now, int64_t offset, unsigned bytes)
 {
-    loop l;
-    if (g->lean || !g->v->tier || g->version != GEN_FULL || a->base || !loop_of(g, g->block, &l))
+    loop l = { 0 };
+    if (g->lean || !g->v->tier || g->version != GEN_FULL || a->base)
+        return;
+    if (g->an->loop_header[g->block] == UINT32_MAX)
+        fetch_for_next(g, a, now, offset, bytes);
+    if (!loop_of(g, g->block, &l))
         return;
     step s = step_of(g, &l, a->in->src[0], 0);
     bool near = s.known && s.reg.kind == HW_V_NONE && llabs(s.by) < SHORT_STEP;
     if (s.kind != MOVES || near || suspends(g, &l))
         return;
     hw_lv by = distance(g, &s, TURNS_AHEAD);
-    hw_lv at = b_add(g, now, by ? by : distance_seen(g, now));
-    for (unsigned i = 0; i < bytes; i += LINE)
-        hwg_prefetch(g, hwg_pointer(g, a, at, offset + (int64_t)i));
+    fetch(g, a, b_add(g, now, by ? by : distance_seen(g, now)), offset, bytes);
 }

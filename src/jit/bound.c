@@ -204,3 +204,10 @@ bool hwg_is_read(hw_gen *g, uint32_t reg)
         find_definitions(g);
     return g->is_read[reg];
 }
+
+const hw_wir_insn *hwg_only_definition(hw_gen *g, uint32_t reg)
+{
+    if (!g->def_of)
+        find_definitions(g);
+    return g->def_of[reg];
+}

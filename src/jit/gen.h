@@ -77,6 +77,8 @@ uint32_t hwg_bytes_of(hw_lt t);                /* in frame.save */
 hw_gen_reg hwg_slots(hw_gen *g, uint32_t reg); /* its allocas */
 hw_lv hwg_src_vec(hw_gen *g, const hw_wir_insn *in, unsigned i);
 hw_lanes hwg_src(hw_gen *g, const hw_wir_insn *in, unsigned i);
+const hw_wir_insn *hwg_only_definition(hw_gen *g,
+                                       uint32_t reg); /* bound.c; NULL: none, or several */
 bool hwg_wanted(hw_wir_val dst);
 unsigned hwg_dst_type(const hw_gen *g, hw_wir_val dst);
 bool hwg_affine(hw_gen *g, const hw_wir_insn *in); /* affine.c: true if done */
