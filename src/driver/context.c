@@ -38,11 +38,25 @@ bool hw_cu_in_callback(void)
 
 /* ---- making and ending ---- */
 
+/* The processor that HALFWARP_CPU names; NULL: the host. */
+static const char *wished_cpu(void)
+{
+    static const char *const levels[] = { "host", "x86-64-v3", "x86-64-v4", NULL };
+    unsigned level = hw_cu_env_choice("HALFWARP_CPU", hw_cu.env.cpu, levels);
+    if (level == 2 && !__builtin_cpu_supports("x86-64-v4")) {
+        hw_cu_notice("HALFWARP_CPU: this processor is no x86-64-v4");
+        return NULL;
+    }
+    return level ? levels[level] : NULL;
+}
+
 static hw_jit *process_jit(void)
 {
     pthread_mutex_lock(&hw_cu.lock);
-    if (!hw_cu.jit)
+    if (!hw_cu.jit) {
         hw_cu.jit = hw_jit_new(hw_cu_cache_dir(hw_cu.arena, &hw_cu.env));
+        hw_jit_set_cpu(hw_cu.jit, wished_cpu());
+    }
     pthread_mutex_unlock(&hw_cu.lock);
     return hw_cu.jit;
 }

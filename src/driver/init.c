@@ -161,6 +161,10 @@ static hw_cu_state initialise(void)
     hw_diag *d = hw_diag_new(hw_cu.arena);
     wanted all[HW_CU_GPUS];
     uint32_t n = 0;
+    if (!__builtin_cpu_supports("x86-64-v3")) { /* which jit's code takes for granted */
+        hw_cu_notice("a processor with AVX2 (x86-64-v3) is needed; this one has none");
+        return HW_CU_NO_DEVICE;
+    }
     if (wanted_devices(hw_cu.arena, hw_cu.env.device, all, &n, d) != HW_OK) {
         hw_cu_notice_diag("HALFWARP_DEVICE", d);
         return HW_CU_NO_DEVICE;

@@ -100,7 +100,7 @@ static hw_status take_target(hw_gen *g, const hw_codegen_options *o)
         g->avx512 = has(features, "avx512f") && has(features, "avx512bw") &&
                     has(features, "avx512dq") && has(features, "avx512vl");
         g->vnni = g->avx512 && has(features, "avx512vnni");
-        g->avx512 |= o->cpu && strstr(o->cpu, "skylake-avx512");
+        g->avx512 |= o->cpu && strcmp(o->cpu, "x86-64-v4") == 0;
         g->tm = LLVMCreateTargetMachine(target, triple, cpu, features,
                                         g->v->tier ? LLVMCodeGenLevelLess : LLVMCodeGenLevelNone,
                                         LLVMRelocPIC, LLVMCodeModelSmall);

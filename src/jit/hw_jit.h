@@ -66,7 +66,7 @@ hw_jit *hw_jit_new(const char *cache_dir);
 void hw_jit_free(hw_jit *j);
 /* Bytes of the disk cache before the oldest entries go; default 1 GiB. */
 void hw_jit_set_limit(hw_jit *j, uint64_t bytes);
-/* Generate code for this processor (LLVM's name, e.g. "haswell") instead of the host; for tests.
+/* Generate code for this processor (LLVM's name, e.g. "x86-64-v3") instead of the host.
  * Before the first hw_jit_get. NULL: the host. */
 void hw_jit_set_cpu(hw_jit *j, const char *cpu);
 /* Who holds a source keeps its code. When the last lets go, the code is freed: by then nothing may run it or ask for

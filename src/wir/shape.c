@@ -491,6 +491,12 @@ static hw_shape result_shape(const rule_input *r, uint32_t d)
     return hw_wir_ops[op].flags == HW_WF_P ? pure_shape(r) : varying;
 }
 
+/* Does the shape of this extension hold only where S + c stays inside the source's width? */
+static bool needs_guard(const rule_input *r)
+{
+    return !ruled_by_lane(r) && !cannot_wrap(r) && guardable(r);
+}
+
 enum { MOST_SOURCES = 8 };
 
 /* Reads up to MOST_SOURCES sources (no rule looks at more). False: one has no definition yet. */
@@ -598,7 +604,7 @@ void hw_wir_finish_shapes(analysis *n)
             continue;
         rule_input r = { n, i, s, hw_wir_bits(i->type) };
         bool used = i->dst[0].kind == HW_V_REG && n->shapes[i->dst[0].reg].kind == HW_SHAPE_AFFINE;
-        n->out->wrap_guard[k] = used && !cannot_wrap(&r);
+        n->out->wrap_guard[k] = used && needs_guard(&r);
     }
     hw_wir_group_guards(n);
 }

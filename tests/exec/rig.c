@@ -25,6 +25,8 @@ static rig *make(const char *device, hw_jit *jit, unsigned workers, const hw_exe
     o.workers = r->workers = workers;
     r->arena = hw_arena_new();
     r->jit = jit;
+    if (jit)
+        hw_jit_set_cpu(jit, getenv("HALFWARP_CPU")); /* as the library does */
     assert_int_equal(hw_device_load(r->arena, device, &r->dev, NULL), HW_OK);
     assert_int_equal(hw_mem_new(UINT64_C(4) << 30, &r->mem, NULL), HW_OK);
     r->x = hw_exec_new(r->dev, r->mem, jit, &o);

@@ -61,8 +61,10 @@ static const hw_code *compile(hw_wir_module *w, unsigned lanes)
     hw_jit_source s = { .name = "case", .build = build, .ctx = w };
     number++;
     memcpy(s.key, &number, sizeof number);
-    if (!jit)
+    if (!jit) {
         jit = hw_jit_new(NULL);
+        hw_jit_set_cpu(jit, getenv("HALFWARP_CPU"));
+    }
     hw_diag *d = hw_diag_new(w->arena);
     const hw_code *code = NULL;
     if (hw_jit_get(jit, &s, &variant, &code, d) == HW_OK)

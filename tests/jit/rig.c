@@ -68,6 +68,7 @@ rig *rig_new(const char *text)
     r->arena = hw_arena_new();
     r->diag = hw_diag_new(r->arena);
     r->jit = hw_jit_new(NULL);
+    hw_jit_set_cpu(r->jit, getenv("HALFWARP_CPU"));
     r->text = text;
     r->variant = (hw_variant){ .block = { 32, 1, 1 }, .tier = 1, .small_grid = true };
     r->memory = pages(RIG_MEMORY + RIG_SHARED + (size_t)RIG_WARPS * 32 * RIG_LOCAL);

@@ -193,7 +193,8 @@ static uint8_t *local_at(world *w, uint32_t warp)
 static void choose_shape(world *w)
 {
     static const uint32_t shapes[][3] = { { 256, 1, 1 }, { 64, 1, 1 }, { 16, 16, 1 }, { 8, 8, 2 },
-                                          { 32, 4, 1 },  { 10, 9, 1 }, { 100, 1, 1 }, { 4, 4, 4 } };
+                                          { 32, 4, 1 },  { 10, 9, 1 }, { 100, 1, 1 }, { 4, 4, 4 },
+                                          { 32, 1, 1 },  { 8, 4, 1 } };
     memcpy(w->v.block, shapes[below(HW_COUNTOF(shapes))], sizeof w->v.block);
     w->v.small_grid = true;
     w->threads = w->v.block[0] * w->v.block[1] * w->v.block[2];

@@ -256,6 +256,22 @@ static void small_grids_need_no_wrap_guard(void **state)
     hw_arena_free(x.arena);
 }
 
+/* Where every lane's value is known, so is what widening makes of it: it may wrap, and there is nothing to guard. */
+static void known_lanes_need_no_wrap_guard(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        hw_variant v = { .block = { 32, 1, 1 }, .small_grid = true, .no_shapes = slow };
+        fixture x = analyse(
+            REGS "e:\n %a = sreg.i32 tid_x\n %b = sub.i32 %a, 1\n %x = zext.i32.i64 %b\n ret\n", v);
+        expect_kinds(&x, "a b x", HW_SHAPE_AFFINE);
+        for (int l = 0; l < 32; l++)
+            assert_int_equal(shape(&x, "x")->c[l], l == 0 ? 0 : l - 1 - INT64_C(0xffffffff));
+        assert_false(x.n->wrap_guard[2]);
+        hw_arena_free(x.arena);
+    }
+}
+
 /* Guards of a block are tested at the first whose values theirs can be computed from: not across what they load, write under a guard, or
  * wait for. */
 static void guards_are_tested_together(void **state)
@@ -551,6 +567,7 @@ int main(void)
         cmocka_unit_test(bit_operations_split_warp_and_lane),
         cmocka_unit_test(strided_addresses_have_a_run_time_scale),
         cmocka_unit_test(small_grids_need_no_wrap_guard),
+        cmocka_unit_test(known_lanes_need_no_wrap_guard),
         cmocka_unit_test(guards_are_tested_together),
         cmocka_unit_test(what_shapes_cannot_say_is_not_said),
         cmocka_unit_test(what_lanes_set_in_turn_varies),

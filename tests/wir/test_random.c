@@ -581,6 +581,8 @@ static void run_insn(warp *x, const hw_wir_insn *i, uint32_t index, uint32_t mas
     uint64_t results[LANES] = { 0 };
     if (x->n->guard_at[index] != UINT32_MAX && wraps(x, i)) {
         x->deopt = true;
+        if (x->w->v->no_shapes)
+            x->wrong = "a guard where there is nothing to fall back to";
         return;
     }
     if (i->ndst == 0 || !is_scalar(x, i->dst[0])) {
@@ -683,7 +685,7 @@ static void run_warp(warp *x, uint32_t lanes)
 
 static const uint32_t blocks[][3] = { { 256, 1, 1 }, { 16, 16, 1 }, { 32, 8, 1 }, { 10, 10, 1 },
                                       { 8, 4, 4 },   { 100, 1, 1 }, { 64, 2, 2 }, { 7, 1, 1 },
-                                      { 4, 2, 2 },   { 1, 64, 1 } };
+                                      { 4, 2, 2 },   { 1, 64, 1 },  { 32, 1, 1 }, { 4, 8, 1 } };
 
 static void choose_world(world *w, hw_variant *v)
 {
