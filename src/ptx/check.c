@@ -357,6 +357,28 @@ static hw_status check_access(const checker *c)
     return moves ? check_width(c, bits) : HW_OK;
 }
 
+/* ---- mbarrier (PTX ISA 9.7.13.15) ---- */
+
+/* An ordering names its scope and a scope its ordering; a barrier of another block returns no
+ * state. */
+static hw_status check_mbarrier(const checker *c)
+{
+    const ptx_bag *mods = &c->m->mods;
+    if (!hw_str_is(c->i->opcode, "mbarrier"))
+        return HW_OK;
+    bool ordered = ptx_bag_has(mods, PTX_M_release) || ptx_bag_has(mods, PTX_M_relaxed) ||
+                   ptx_bag_has(mods, PTX_M_acquire);
+    bool scoped = ptx_bag_has(mods, PTX_M_cta) || ptx_bag_has(mods, PTX_M_cluster);
+    if (ordered != scoped)
+        return wrong(c, NULL,
+                     ordered ? "an ordering without a scope ('.cta' or '.cluster')"
+                             : "a scope without an ordering before it");
+    if (ptx_bag_has(mods, PTX_M_shared_cluster) && c->m->row->specs[0].dest &&
+        c->i->ops[0].kind != PTX_O_SINK)
+        return wrong(c, &c->i->ops[0], "a barrier of '.shared::cluster' returns no state: '_'");
+    return HW_OK;
+}
+
 /* ---- all operands ---- */
 
 static hw_status check_operand(const checker *c, ptx_operand *o, const ptx_spec *s)
@@ -449,5 +471,6 @@ hw_status hw_ptx_check(struct hw_ptx_unit *u, ptx_function *f, ptx_insn *i, hw_d
     if (m->row->nspecs == 1 && m->row->specs[0].kind == PTX_SK_MOV)
         return check_mov(&c);
     HW_TRY(check_access(&c));
-    return check_operands(&c);
+    HW_TRY(check_operands(&c));
+    return check_mbarrier(&c);
 }

@@ -66,7 +66,7 @@ static ptx_row rows[PTX_ROW_COUNT] = {
 };
 /* clang-format on */
 
-enum { TABLE = 1024 }; /* a power of two, well above twice the number of words in any table */
+enum { TABLE = 2048 }; /* a power of two, well above twice the number of words in any table */
 static ptx_row *by_opcode[TABLE];
 static uint16_t by_mod[TABLE];  /* ptx_mod */
 static uint16_t by_type[TABLE]; /* ptx_type */

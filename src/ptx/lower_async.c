@@ -327,11 +327,6 @@ void w_tensormap_replace(lw *l)
     for (size_t k = 0; k < HW_COUNTOF(fields); k++) {
         if (!lw_has(l, fields[k].mod))
             continue;
-        if (l->i->nops != (fields[k].ordinal ? 3u : 2u)) {
-            lw_fail(l, "%u operands where %u are expected", l->i->nops,
-                    fields[k].ordinal ? 3u : 2u);
-            return;
-        }
         hw_wir_val v = lw_read(l, &o[l->i->nops - 1], l->x->type[l->x->ntypes - 1]);
         v = lw_in_register(l, HW_T_I64, lw_fit(l, v, l->t[l->x->ntypes - 1], HW_T_I64, false));
         hw_wir_val which = fields[k].ordinal ? read32(l, &o[1]) : u32(l, 0);
