@@ -7,12 +7,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define SVG_OPEN "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">"
+enum { LARGE = 500 }; /* wider drawings are moved sideways on a phone, not made too small to read */
+#define SVG_OPEN "<svg%s viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">"
 
 static void open_svg(const hw_page *p, int width, int height, const char *title)
 {
-    hw_out_printf(p->o, "<figure><figcaption>%s</figcaption>" SVG_OPEN "\n", title, width, height,
-                  title);
+    bool large = width > LARGE;
+    hw_out_printf(p->o, "<figure%s><figcaption>%s</figcaption>" SVG_OPEN "\n",
+                  large ? " class=\"wide\"" : "", title, large ? " class=\"large\"" : "", width,
+                  height, title);
 }
 
 static void close_svg(const hw_page *p)

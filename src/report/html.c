@@ -31,6 +31,10 @@ static const char style[] =
     ".box{fill:var(--soft);stroke:var(--line)}.flow{stroke:var(--curve);stroke-width:1.6;fill:none}"
     ".tip{fill:var(--curve)}.idle{stroke:var(--line);fill:none}.idletip{fill:var(--line)}"
     ".heat{fill:var(--mark)}.rail{fill:var(--soft)}.bar{fill:var(--curve)}"
+    "@media(max-width:40rem){svg.large{min-width:36rem}}"
+    ".contents{width:100%;table-layout:fixed}.contents a{color:inherit}.contents td,.contents th{"
+    "text-align:left;overflow:hidden;text-overflow:ellipsis}.contents "
+    "th:nth-child(2){width:5.8rem}.contents th:first-child{width:36%}"
     "details summary{cursor:pointer;font-weight:600;margin:.6rem 0}"
     "@media print{body{max-width:none;margin:0}details{display:block}h2{break-before:page}"
     "h2:first-of-type{break-before:auto}}";
@@ -160,10 +164,12 @@ static void kernel(const hw_page *p)
     const hw_section *s = hw_sections(&n);
     hw_arena *a = p->o->arena;
     const hw_device *d = p->run->devices[p->device];
-    hw_out_printf(p->o, "<h2>%s %s</h2>\n<p class=\"dim\">%s. %s launch%s%s</p>\n",
-                  hw_html(a, p->k->short_name), hw_report_shape(a, p->k), hw_html(a, d->title),
-                  hw_grouped(a, p->k->launches), p->k->launches == 1 ? "" : "es",
-                  p->k->failed ? ", of which some ended badly" : "");
+    hw_out_printf(
+        p->o, "<h2 id=\"k%u-%u\">%s %s</h2>\n<p class=\"dim\">%s. %s launch%s%s%s%s</p>\n",
+        p->k->index, p->device, hw_html(a, p->k->short_name), hw_report_shape(a, p->k),
+        hw_html(a, d->title), hw_grouped(a, p->k->launches), p->k->launches == 1 ? "" : "es",
+        p->k->failed ? ", of which some ended badly" : "", p->k->process ? ". " : "",
+        p->k->process ? hw_html(a, p->k->process) : "");
     const char *beyond = hw_report_beyond(a, p->run, p->k, p->device);
     if (beyond)
         hw_out_printf(p->o, "<p>Beyond this device: %s</p>\n", hw_html(a, beyond));
@@ -178,6 +184,31 @@ static void kernel(const hw_page *p)
     for (size_t i = 0; i < n; i++)
         section(p, &s[i]);
     hw_out_printf(p->o, "</details>\n");
+}
+
+enum { CONTENTS_FROM = 4 };
+
+/* Each kernel and device with what is dearest about it. */
+static void contents(hw_out *o, const hw_report_run *run)
+{
+    hw_arena *a = o->arena;
+    if (run->n_kernels * run->n_devices < CONTENTS_FROM)
+        return;
+    hw_out_printf(o, "<table class=\"contents\"><tr><th>Kernel</th><th>Launches"
+                     "</th><th>First advice</th></tr>\n");
+    for (uint32_t i = 0; i < run->n_kernels; i++)
+        for (uint32_t d = 0; d < run->n_devices; d++) {
+            const hw_report_kernel *k = &run->kernels[i];
+            hw_advice found[HW_ADVICE_MAX];
+            bool any = hw_report_advice(a, run, k, d, found) > 0;
+            hw_out_printf(
+                o, "<tr><td><a href=\"#k%u-%u\">%s %s</a>%s%s</td><td>%s</td><td>%s</td></tr>\n",
+                k->index, d, hw_html(a, k->short_name), hw_report_shape(a, k),
+                run->n_devices > 1 ? ", " : "",
+                run->n_devices > 1 ? hw_html(a, run->devices[d]->name) : "",
+                hw_grouped(a, k->launches), any ? hw_html(a, found[0].text) : "");
+        }
+    hw_out_printf(o, "</table>\n");
 }
 
 void hw_report_html(hw_out *o, const hw_report_run *run)
@@ -196,6 +227,7 @@ void hw_report_html(hw_out *o, const hw_report_run *run)
     if (!run->complete)
         hw_out_printf(o, "<p class=\"advice\">The program did not end by itself: these are the "
                          "launches that finished.</p>\n");
+    contents(o, run);
     for (uint32_t i = 0; i < run->n_kernels; i++)
         for (uint32_t d = 0; d < run->n_devices; d++) {
             const hw_page p = { o, run, &run->kernels[i], d };
