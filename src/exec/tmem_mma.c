@@ -6,7 +6,14 @@
 
 #include <stdio.h>
 
-enum { NONE = 255, SPREAD_LANE = 16, BASE_SHIFT = 49, BASE_MASK = 7, VERSION_SHIFT = 46 };
+enum {
+    NONE = 255,
+    SPREAD_LANE = 16,
+    BASE_SHIFT = 49,
+    BASE_MASK = 7,
+    VERSION_SHIFT = 46,
+    K_96 = 96
+};
 
 _Noreturn static void bad(hw_frame *f, const char *fmt, ...) HW_PRINTF(2, 3);
 _Noreturn static void bad(hw_frame *f, const char *fmt, ...)
@@ -36,9 +43,6 @@ void hw_tmem_check_descriptor(hw_frame *f, const char *what, uint64_t d)
     if (swizzle_of(d) && (d >> BASE_SHIFT & BASE_MASK))
         hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc,
                  "%s: a matrix base offset other than 0 is not supported", what);
-    if (d >> HW_TMEM_ABSOLUTE & 1)
-        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc,
-                 "%s: an absolute leading dimension is not supported", what);
 }
 
 /* ---- the instruction descriptor ---- */
@@ -122,6 +126,9 @@ static void check_types(hw_frame *f, const shape *s, const hw_tmem_product *p)
 /* Rows (columns of B) one beside the other: only of whole bytes, and of 32 bits only where pairs of pieces change places. */
 static void check_major(hw_frame *f, uint8_t type, bool mn, uint64_t d)
 {
+    if (d >> HW_TMEM_ABSOLUTE & 1 && (mn || swizzle_of(d) != HW_TMEM_LINES))
+        bad(f,
+            "an absolute leading dimension is for matrices along k in swizzled lines of 128 bytes");
     bool pairs = swizzle_of(d) == HW_TMEM_PAIRS;
     if (mn && (type >= HW_MMA_E3M2 || pairs != (type == HW_MMA_TF32)))
         bad(f, "a transposed matrix of this type and swizzle does not exist");
@@ -130,18 +137,20 @@ static void check_major(hw_frame *f, uint8_t type, bool mn, uint64_t d)
 static void read_types(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tmem_product *p)
 {
     bool scaled = x->flags & HW_TMEM_SCALED;
-    if (scaled && s->bits >> 31)
-        bad(f, "96 elements of k are not supported");
     p->a = kinds[x->kind].type[field(s->bits, 7, 3)];
     p->b = kinds[x->kind].type[field(s->bits, 10, 3)];
     p->d = scaled ? HW_MMA_F32 : kinds[x->kind].d[field(s->bits, 4, 2)];
     p->sparse = x->flags & HW_TMEM_SPARSE;
     p->k = (uint16_t)(kinds[x->kind].k << p->sparse);
+    if (scaled && s->bits >> 31)
+        p->k = K_96;
     p->saturates = field(s->bits, 3, 1);
     p->negates = field(s->bits, 13, 1) != field(s->bits, 14, 1);
     p->mn_a = field(s->bits, 15, 1);
     p->mn_b = field(s->bits, 16, 1);
     check_types(f, s, p);
+    if (p->k == K_96 && (kinds[x->kind].bits != 4 || p->sparse || s->m != 128u * x->group))
+        bad(f, "96 elements of k are for dense matrices of 4 bits and %u rows", 128u * x->group);
     if (p->mn_b && kinds[x->kind].bits == 8 && s->n % (16u * x->group))
         bad(f, "a transposed matrix B of bytes has no %u columns", s->n);
 }
@@ -160,9 +169,11 @@ static void need_columns(hw_frame *f, const hw_tmem_mma *x, const char *what, ui
 enum { SUBWORD_SHIFT = 30 };
 
 /* The two bits of an address above its lane are a place in the word that the instruction descriptor has too. */
-static uint16_t scale_column(hw_frame *f, const hw_tmem_mma *x, uint32_t address, uint32_t rows)
+static uint16_t scale_column(hw_frame *f, const hw_tmem_mma *x, uint32_t address, uint32_t rows,
+                             uint32_t last)
 {
-    uint32_t columns = (rows + HW_TMEM_UNIT - 1) / HW_TMEM_UNIT;
+    uint32_t columns =
+        (rows + HW_TMEM_UNIT - 1) / HW_TMEM_UNIT + last / 4 * hw_tmem_scale_columns(rows);
     hw_tmem_area at = hw_tmem_at(address & ((UINT32_C(1) << SUBWORD_SHIFT) - 1));
     if (at.lane)
         bad(f, "scales do not begin in lane %u", at.lane);
@@ -174,18 +185,19 @@ static void read_scales(hw_frame *f, const hw_tmem_mma *x, const shape *s, hw_tm
                         const uint32_t at[2])
 {
     bool ue8m0 = field(s->bits, 23, 1);
-    uint32_t count = kinds[x->kind].k / x->block, a = field(s->bits, 29, 2),
+    uint32_t count = (uint32_t)(p->k >> p->sparse) / x->block, a = field(s->bits, 29, 2),
              b = field(s->bits, 4, 2);
     if (!ue8m0 && (x->kind != HW_TMEM_MXF4NVF4 || x->block != 16))
         bad(f, "scales of E4M3 are for .kind::mxf4nvf4 with blocks of 16");
-    if (a % count || b % count)
-        bad(f, "%u scales do not begin at byte %u of a cell", count, a % count ? a : b);
+    uint32_t step = p->k != K_96 ? count : x->block == 16 ? 2 : 1;
+    if (a % step || b % step)
+        bad(f, "%u scales do not begin at byte %u of a cell", count, a % step ? a : b);
     p->scale.type = ue8m0 ? HW_TMEM_UE8M0 : HW_TMEM_UE4M3;
     p->scale.each = (uint8_t)(p->k / count);
     p->scale.byte_a = (uint8_t)a;
     p->scale.byte_b = (uint8_t)b;
-    p->scale.column_a = scale_column(f, x, at[0], p->rows);
-    p->scale.column_b = scale_column(f, x, at[1], (uint32_t)p->n / p->parts);
+    p->scale.column_a = scale_column(f, x, at[0], p->rows, a + count - 1);
+    p->scale.column_b = scale_column(f, x, at[1], (uint32_t)p->n / p->parts, b + count - 1);
 }
 
 /* ---- which elements a sparse A has (9.7.16.10.8) ---- */
@@ -251,7 +263,7 @@ static void check_cells(hw_frame *f, const hw_tmem_mma *x, const hw_tmem_product
     if (a.lane != d.lane)
         bad(f, "A begins in lane %u of tensor memory, D in lane %u", a.lane, d.lane);
     hw_tmem_need(f, b, "tcgen05.mma, matrix A", a.column,
-                 (uint32_t)kinds[x->kind].k * kinds[x->kind].bits / 32);
+                 (uint32_t)(p->k >> p->sparse) * kinds[x->kind].bits / 32);
 }
 
 /* ---- one product ---- */

@@ -16,8 +16,9 @@ typedef struct hw_tmem_block { /* of the one or two that take part */
     uint32_t keep[HW_TMEM_LANES / 32]; /* lanes of D that stay as they are */
 } hw_tmem_block;
 
-/* Bits of a descriptor of shared memory: the swizzle from SWIZZLE on, of which PAIRS exchanges pairs of pieces; ABSOLUTE. */
-enum { HW_TMEM_SWIZZLE = 61, HW_TMEM_PAIRS = 1, HW_TMEM_ABSOLUTE = 52 };
+/* Bits of a descriptor of shared memory: the swizzle from SWIZZLE on, of which PAIRS exchanges pairs of pieces, LINES single ones in 128 bytes;
+ * ABSOLUTE: the leading dimension is where pieces behind such a line stand. */
+enum { HW_TMEM_SWIZZLE = 61, HW_TMEM_PAIRS = 1, HW_TMEM_LINES = 2, HW_TMEM_ABSOLUTE = 52 };
 
 typedef enum hw_tmem_scales { HW_TMEM_NO_SCALES, HW_TMEM_UE8M0, HW_TMEM_UE4M3 } hw_tmem_scales;
 
@@ -44,6 +45,12 @@ typedef struct hw_tmem_product {
     uint32_t shift, zero[8]; /* bits of columns */
     hw_tmem_block block[2];
 } hw_tmem_product;
+
+/* Columns that four scales of each of n rows of A or columns of B take where more follow. */
+static inline uint32_t hw_tmem_scale_columns(uint32_t n)
+{
+    return (n + 127) / 128 * 4;
+}
 
 void hw_jit_tmem_multiply(const hw_tmem_product *p);
 

@@ -19,6 +19,8 @@ typedef struct shared_matrix {
     uint32_t row;                    /* bytes of a core's row */
     uint32_t deep;                   /* rows of one, where these are k */
     uint32_t mask, shift;            /* bits of the address that are changed, and by which */
+    bool
+        absolute; /* K-major: `leading` is where pieces behind the end of a line of 128 bytes stand */
     uint32_t pattern; /* where the swizzle's pattern starts: the matrix base offset, in bytes */
 } shared_matrix;
 
@@ -53,8 +55,10 @@ INLINED const uint8_t *piece_at(const shared_matrix *m, uint32_t offset)
 /* K-major: a piece of a row of A or column of B, counted along k. */
 INLINED const uint8_t *piece_of_row(const shared_matrix *m, uint32_t row, uint32_t piece)
 {
-    uint32_t along = m->mask ? PIECE : m->leading;
-    return piece_at(m, row % EIGHT * m->row + row / EIGHT * m->stride + piece * along);
+    uint32_t along = (m->mask ? PIECE : m->leading) * piece;
+    if (m->absolute && m->start % 128 + along >= 128)
+        along += m->leading - m->start / 128 * 128 - 128;
+    return piece_at(m, row % EIGHT * m->row + row / EIGHT * m->stride + along);
 }
 
 /* MN-major: the elements of piece `group` of those of one k. */

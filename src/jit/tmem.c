@@ -27,7 +27,9 @@ static shared_matrix matrix_of(const uint8_t *shared, uint64_t descriptor)
 {
     static const uint8_t modes[8] = { SWIZZLE_NONE, SWIZZLE_128_PAIRS, SWIZZLE_128, SWIZZLE_NONE,
                                       SWIZZLE_64,   SWIZZLE_NONE,      SWIZZLE_32,  SWIZZLE_NONE };
-    return shared_matrix_of(shared, descriptor, modes[descriptor >> HW_TMEM_SWIZZLE]);
+    shared_matrix m = shared_matrix_of(shared, descriptor, modes[descriptor >> HW_TMEM_SWIZZLE]);
+    m.absolute = descriptor >> HW_TMEM_ABSOLUTE & 1;
+    return m;
 }
 
 /* Elements of a piece of 16 bytes. */
@@ -245,18 +247,19 @@ INLINED void take_b(const hw_tmem_product *p, unsigned n0, unsigned count, doubl
 
 /* ---- scales ---- */
 
-static double scale_at(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane,
+/* Scale `byte` of those that begin in a column; more than four go on behind the columns of all n rows. */
+static double scale_at(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane, unsigned n,
                        unsigned column, unsigned byte)
 {
-    uint32_t cell = b->cells[column][lane];
-    return scale_of(p->scale.type == HW_TMEM_UE4M3, (uint8_t)(cell >> byte * 8));
+    uint32_t cell = b->cells[column + byte / 4 * hw_tmem_scale_columns(n)][lane];
+    return scale_of(p->scale.type == HW_TMEM_UE4M3, (uint8_t)(cell >> byte % 4 * 8));
 }
 
 static void scale_a(const hw_tmem_product *p, const hw_tmem_block *b, unsigned lane, double *a)
 {
     for (unsigned row = 0; row < p->rows; row++)
         for (unsigned chunk = 0; chunk < p->k / p->scale.each; chunk++) {
-            double s = scale_at(p, b, (lane + row) / 32 * 32 + row % 32,
+            double s = scale_at(p, b, (lane + row) / 32 * 32 + row % 32, p->rows,
                                 p->scale.column_a + row / 32, p->scale.byte_a + chunk);
             for (unsigned i = 0; i < p->scale.each; i++)
                 a[(chunk * p->scale.each + i) * LANES + row] *= s;
@@ -269,8 +272,8 @@ static void scale_b(const hw_tmem_product *p, const hw_tmem_block *b, unsigned l
 {
     for (unsigned n = n0; n < n0 + count; n++, x += K_MOST)
         for (unsigned chunk = 0; chunk < p->k / p->scale.each; chunk++) {
-            double s =
-                scale_at(p, b, lane + n % 32, p->scale.column_b + n / 32, p->scale.byte_b + chunk);
+            double s = scale_at(p, b, lane + n % 32, (unsigned)p->n / p->parts,
+                                p->scale.column_b + n / 32, p->scale.byte_b + chunk);
             for (unsigned i = 0; i < p->scale.each; i++)
                 x[chunk * p->scale.each + i] *= s;
         }

@@ -21,7 +21,7 @@ struct Job {
     uint64_t desc_a, desc_b;
     int add;
     uint32_t keep[8];
-    uint32_t scale_a, scale_b, indices; // columns
+    uint32_t scale_a, scale_b, indices, cells_a; // columns; the last of A, a step
     uint64_t zeros;
 };
 
@@ -99,7 +99,7 @@ static __device__ uint32_t rank_in_cluster()
 
 struct Form {
     void (*run)(Job);
-    char kind;  // h of 16 bits, t tf32, 8 floats of 8 bits and less, i integers; with scales m of 8 bits and less, 4 and n of 4 bits
+    char kind;  // h of 16 bits, t tf32, 8 floats of 8 bits and less, i integers; with scales m of 8 bits and less, 4 and n of 4 bits, u of 96 of them
     int group;
     bool cells, ws; // A in tensor memory; weight stationary
     int scale_d;   // or elements of k that have a scale
@@ -113,7 +113,7 @@ static std::vector<Form> forms;
     for (uint32_t s = 0; s < j.steps; s++) {                                                                                                      \
         uint32_t indices = address + j.indices + s * 2;                                                                                           \
         uint64_t da = j.desc_a + ((at(tile) + s * j.step_a) >> 4), db = j.desc_b + ((at(tile) + s * j.step_b) >> 4);                                \
-        uint32_t ca = address + j.a_cell + s * 8;                                                                                                 \
+        uint32_t ca = address + j.a_cell + s * j.cells_a;                                                                                                 \
         asm volatile("{.reg .pred p; setp.ne.b32 p,%0,0; " text " [%1], " A ", " B ", %5, " rest "}" ::"r"((int)(s || j.add)), "r"(address + j.d), "l"(da),   \
                      "r"(ca), "l"(db), "r"(j.idesc), "r"(j.keep[0]), "r"(j.keep[1]), "r"(j.keep[2]), "r"(j.keep[3]), "r"(j.keep[4]), "r"(j.keep[5]),   \
                      "r"(j.keep[6]), "r"(j.keep[7]), "r"(address + j.scale_a), "r"(address + j.scale_b), "l"(j.zeros), "r"(indices)    \
@@ -169,6 +169,9 @@ FORM(nv4, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", 'n', 1,
 FORM(nv4_cells, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X", 'n', 1, CELLS_A, SCALES, true, false, 16, 0)
 FORM(nv4_pair, "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.scale_vec::4X", 'n', 2, CELLS_A, SCALES, true, false, 16, 0)
 FORM(nv4_of_32, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::2X", 'n', 1, SHARED_A, SCALES, false, false, 32, 0)
+FORM(nv4_96, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16", 'u', 1, SHARED_A, SCALES, false, false, 16, 0)
+FORM(nv4_96_of_32, "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block32", 'u', 1, CELLS_A, SCALES, true, false, 32, 0)
+FORM(mx4_96_pair, "tcgen05.mma.cta_group::2.kind::mxf4.block_scale.block32", 'u', 2, SHARED_A, SCALES, false, false, 32, 0)
 FORM(half_sparse, "tcgen05.mma.sp.cta_group::1.kind::f16", 'h', 1, SHARED_A, "p;", false, false, 0, SPARSE)
 FORM(half_sparse_cells, "tcgen05.mma.sp.cta_group::1.kind::f16.collector::a::fill", 'h', 1, CELLS_A, "p, 2;", true, false, 2, SPARSE)
 FORM(half_sparse_pair, "tcgen05.mma.sp.cta_group::2.kind::f16", 'h', 2, SHARED_A, "p;", false, false, 0, SPARSE)
@@ -192,9 +195,9 @@ struct Case {
     bool infinite; // where A has nothing
 };
 
-static bool scaled(const Form &f) { return strchr("m4n", f.kind) != NULL; }
+static bool scaled(const Form &f) { return strchr("m4nu", f.kind) != NULL; }
 static unsigned container(char type) { return type != 'p' && bits_of(type) < 8 ? 8 : bits_of(type); } // bits that an element takes in its place
-static unsigned k_of(const Form &f) { return f.kind == 'h' ? 16 : f.kind == 't' ? 8 : f.kind == '4' || f.kind == 'n' ? 64 : 32; }
+static unsigned k_of(const Form &f) { return f.kind == 'h' ? 16 : f.kind == 't' ? 8 : f.kind == '4' || f.kind == 'n' ? 64 : f.kind == 'u' ? 96 : 32; }
 
 // Strides of a matrix, dense but for gaps where there may be some, and the bytes to the next step.
 static gmma_layout layout_of(char type, int mode, bool mn, unsigned rows, unsigned k, unsigned steps, uint32_t *step, uint32_t *bytes)
@@ -270,7 +273,7 @@ static uint32_t descriptor_of(const Form &f, const Case &c)
         return (uint32_t)(strchr("45 xyz", t) - "45 xyz");
     };
     if (scaled(f))
-        return (f.more & SPARSE ? 4 : 0) | c.id_b << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 | (uint32_t)c.mn_b << 16 |
+        return (f.kind == 'u' ? 1u << 31 : 0) | (f.more & SPARSE ? 4 : 0) | c.id_b << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 | (uint32_t)c.mn_b << 16 |
                c.n >> 3 << 17 | (uint32_t)!c.ue4m3 << 23 | c.m >> 7 << 27 | c.id_a << 29;
     uint32_t d = c.d == 'f' ? 1 : c.d == 'i' ? 2 : 0;
     return (uint32_t)c.saturate << 3 | (f.more & SPARSE ? 4 | c.selector : 0) | d << 4 | code(c.a) << 7 | code(c.b) << 10 | (uint32_t)c.negate_a << 13 | (uint32_t)c.negate_b << 14 | (uint32_t)c.mn_a << 15 |
@@ -343,8 +346,9 @@ struct Scales {
         for (unsigned row = 0; row < rows; row++)
             for (unsigned quarter = 0; quarter < 4; quarter++)
                 for (unsigned c = 0; c < chunks && quarter * parts / 4 == row / each; c++) {
-                    uint32_t &x = cell(cells, { block, quarter * 32 + row % each % 32, row % each / 32 }, column);
-                    x = (x & ~(0xffu << 8 * (id + c))) | (uint32_t)bytes[(first + row) * chunks + c] << 8 * (id + c);
+                    unsigned far = (id + c) / 4 * ((each + 127) / 128 * 4), bit = (id + c) % 4 * 8; // beyond a cell: behind the columns of all rows
+                    uint32_t &x = cell(cells, { block, quarter * 32 + row % each % 32, row % each / 32 }, column + far);
+                    x = (x & ~(0xffu << bit)) | (uint32_t)bytes[(first + row) * chunks + c] << bit;
                 }
     }
 };
@@ -440,7 +444,7 @@ static void check_form(const Form &f, const Case &c)
         bytes_a = 0;
     j.bytes = bytes_a + bytes_b, j.steps = c.steps, j.add = c.add, j.issuer = random_below((unsigned)f.group), j.idesc = descriptor_of(f, c);
     j.d = 8 * random_below(4) | align << 16, j.a_cell = (320 + 8 * random_below(4)) | align << 16;
-    j.scale_a = 480 + random_below(8), j.scale_b = 496 + random_below(8), j.zeros = zeros;
+    j.scale_a = 464 + random_below(8), j.scale_b = 480 + random_below(8), j.zeros = zeros;
     j.desc_a = tcgen_descriptor(&ga, 0), j.desc_b = tcgen_descriptor(&gb, bytes_a);
     for (uint32_t &w : j.keep)
         w = f.more & KEEPS ? random_word() : 0;
@@ -463,7 +467,8 @@ static void check_form(const Form &f, const Case &c)
         for (unsigned col = 0; col < c.n; col++)
             cell(cells, places(f, c.m, c.n, align, row, (int)col)[0], j.d & 0xffff) = encoded(c.d, d(row, col)) | (c.d == 'h' ? 0xabcd0000 : 0);
     }
-    j.indices = (448 + 2 * random_below(4)) | align << 16;
+    j.cells_a = stored.k / c.steps * container(c.a) / 32;
+    j.indices = (440 + 2 * random_below(4)) | align << 16;
     for (unsigned s = 0; sparse && s < c.steps; s++)
         sp.put(cells, f, c, align, j.indices & 0xffff, s, sp.chunks / c.steps);
     for (unsigned g = 0; scaled(f) && g < (unsigned)f.group; g++) {
@@ -493,7 +498,7 @@ static void check_form(const Form &f, const Case &c)
     cudaFree(image), cudaFree(in), cudaFree(out);
 }
 
-static const char *factor_types(char kind) { return kind == 'h' ? "hb" : kind == 't' ? "t" : kind == 'i' ? "us" : kind == '4' || kind == 'n' ? "p" : "45xyz"; }
+static const char *factor_types(char kind) { return kind == 'h' ? "hb" : kind == 't' ? "t" : kind == 'i' ? "us" : kind == '4' || kind == 'n' || kind == 'u' ? "p" : "45xyz"; }
 
 // A transposed factor has whole bytes, and of 32 bits the swizzle with atoms of 32 bytes, which only those have.
 static int fit_mode(char type, int mode, bool *mn)
@@ -512,7 +517,7 @@ static void check_forms()
             const char *types = factor_types(f.kind);
             unsigned kinds = (unsigned)strlen(types);
             Case c = {};
-            c.m = f.ws ? 32u << round % 3 : (scaled(f) && (f.group == 1 || f.more & SPARSE)) || f.more & SHIFTS_A ? 128 * f.group : (64u << round % 2) * f.group;
+            c.m = f.ws ? 32u << round % 3 : (scaled(f) && (f.group == 1 || f.more & SPARSE || f.kind == 'u')) || f.more & SHIFTS_A ? 128 * f.group : (64u << round % 2) * f.group;
             unsigned step = f.kind == 'i' ? (f.group == 2 ? 32 : 16) : 8 * f.group;
             c.n = f.ws ? ws_n[random_below(f.more & SPARSE ? 2 : 3)] : step * (1 + random_below(256 / step));
             c.a = types[random_below(kinds)];
@@ -535,14 +540,22 @@ static void check_forms()
             // K-major atoms have room for so many steps of 32 bytes
             gmma_layout a = { 8, c.mode_a, 0, 0, 0 }, b = { 8, c.mode_b, 0, 0, 0 };
             c.steps = 1 + random_below(4);
-            if (!f.cells && !c.mn_a && c.mode_a && gmma_width(&a) / 2 < c.steps)
-                c.steps = gmma_width(&a) / 2;
-            unsigned pieces_b = f.more & SPARSE ? 4 : 2;
+            unsigned pieces_a = f.kind == 'u' ? 3 : 2;
+            if (f.kind == 'u' && c.mode_a == 3)
+                c.mode_a = 2;
+            a.mode = c.mode_a;
+            if (!f.cells && !c.mn_a && c.mode_a && gmma_width(&a) / pieces_a < c.steps)
+                c.steps = gmma_width(&a) / pieces_a;
+            unsigned pieces_b = f.more & SPARSE ? 4 : pieces_a;
+            if (f.kind == 'u' && c.mode_b == 3)
+                c.mode_b = 0;
             b.mode = c.mode_b;
             if (!c.mn_b && c.mode_b && gmma_width(&b) / pieces_b < c.steps)
                 c.steps = gmma_width(&b) / pieces_b;
-            c.ue4m3 = f.kind == 'n' && f.scale_d == 16 && random_below(2);
+            c.ue4m3 = (f.kind == 'n' || f.kind == 'u') && f.scale_d == 16 && random_below(2);
             unsigned count = scaled(f) ? k_of(f) / (unsigned)f.scale_d : 4;
+            if (f.kind == 'u')
+                count = f.scale_d == 16 ? 2 : 1;
             c.id_a = random_below(4) / count * count, c.id_b = random_below(4) / count * count;
             c.add = random_below(2), c.saturate = f.kind == 'i' && random_below(2);
             c.negate_a = f.kind != 'i' && random_below(2), c.negate_b = f.kind != 'i' && random_below(2);
