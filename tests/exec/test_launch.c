@@ -225,6 +225,50 @@ static void warps_come_upwards(void **state)
     rig_free(r);
 }
 
+/* The same, handing on turns as generated code does. Warp 3 ends when it comes the second time; the first turn of
+ * warp 5 ends without handing on. out: a count, then 100 times the turn plus the warp; calls at out[63]. */
+static uint32_t k_hands_on(hw_frame *f)
+{
+    uint32_t *out = words(param(f, 0));
+    for (out[63]++;; f = f->next) {
+        out[++out[0]] = f->resume * 100 + f->warp;
+        if (f->warp == 5 && f->resume == 0)
+            return yield_at(f, 1);
+        bool done = f->resume == 3 || (f->warp == 3 && f->resume == 2);
+        f->resume += f->resume == 0 ? 2 : 1;
+        if (done)
+            f->lanes = 0;
+        if (!f->next)
+            return done ? HW_WARP_DONE : HW_WARP_MET;
+        if (done)
+            f->turns->over |= UINT64_C(1) << f->warp;
+        f->turns->running = f->next;
+    }
+}
+
+static void turns_are_handed_on(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {
+        0,   1,   2,   3,   4,   5,   6,   7,   105, 201, 202, 203,
+        204, 205, 206, 207, 200, 301, 302, 304, 305, 306, 307, 300
+    };
+    rig *r = rig_new(1, NULL);
+    r->code = (hw_code){ .relays = true };
+    uint64_t out = rig_alloc(r, 64 * 4);
+    rig_shape s = { .grid = { 2 }, .block = { 256 }, .suspends = true };
+    for (uint32_t blocks = 1; blocks <= 2; blocks++) { /* frames are linked anew for each */
+        s.grid[0] = blocks;
+        memset(words(out), 0, 64 * 4);
+        assert_int_equal(RUN(r, k_hands_on, s, out), HW_OK);
+        assert_int_equal(words(out)[0], blocks * HW_COUNTOF(expected));
+        for (uint32_t i = 0; i < words(out)[0]; i++)
+            assert_int_equal(words(out)[i + 1], expected[i % HW_COUNTOF(expected)]);
+        assert_int_equal(words(out)[63], blocks * 5);
+    }
+    rig_free(r);
+}
+
 /* Reductions of every kind over warps. params: out[3] */
 static uint32_t k_reduce(hw_frame *f)
 {
@@ -599,6 +643,7 @@ int main(void)
         cmocka_unit_test(frames_say_what_the_launch_is),
         cmocka_unit_test(barriers_separate_phases),
         cmocka_unit_test(the_first_warp_does_not_overtake_readers),
+        cmocka_unit_test(turns_are_handed_on),
         cmocka_unit_test(warps_come_upwards),
         cmocka_unit_test(barriers_reduce),
         cmocka_unit_test(counted_barriers_join_producers_and_consumers),
