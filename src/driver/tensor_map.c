@@ -23,8 +23,7 @@ static CUresult unsupported(const char *what)
 static CUresult check_words(unsigned type, unsigned rank, unsigned interleave, unsigned swizzle,
                             unsigned promotion, unsigned fill)
 {
-    const unsigned packed_types = 3;
-    CU_NEED(type < HW_TENSOR_TYPES + packed_types && rank >= 1 && rank <= HW_TENSOR_DIMS &&
+    CU_NEED(type < HW_TENSOR_TYPES && rank >= 1 && rank <= HW_TENSOR_DIMS &&
                 interleave < INTERLEAVES && swizzle < HW_SWIZZLES && promotion < PROMOTIONS &&
                 fill < FILLS,
             INVALID_VALUE);
@@ -33,7 +32,7 @@ static CUresult check_words(unsigned type, unsigned rank, unsigned interleave, u
         return unsupported("an interleaved layout");
     if (swizzle == HW_SWIZZLE_128_ATOM_32_FLIP)
         return unsupported("swizzled halves of 16 bytes");
-    return type >= HW_TENSOR_TYPES ? unsupported("elements of 4 or 6 bits") : CUDA_SUCCESS;
+    return CUDA_SUCCESS;
 }
 
 /* What all kinds say: where the tensor is and how large. */

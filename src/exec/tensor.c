@@ -35,10 +35,20 @@ static uint8_t *place(const copy *t, uint64_t box, uint64_t offset)
     return (uint8_t *)(uintptr_t)(base + hw_tensor_swizzled(t->map.swizzle, at));
 }
 
+/* Is a unit packed in global memory and has a gap, or gaps, in shared memory? */
+static bool apart(const copy *t)
+{
+    return hw_tensor_packed_bytes(t->map.type) != hw_tensor_element_bytes(t->map.type);
+}
+
 static void fill(const copy *t, uint8_t *to, uint32_t bytes)
 {
     uint64_t v = hw_tensor_outside(&t->map);
     unsigned size = hw_tensor_element_bytes(t->map.type);
+    if (apart(t)) {
+        memset(to, 0, hw_tensor_packed_bytes(t->map.type));
+        return;
+    }
     for (uint32_t i = 0; i < bytes; i += size)
         memcpy(to + i, &v, size);
 }
@@ -70,10 +80,31 @@ static hw_wir_atom operation(const copy *t)
     }
 }
 
+/* One unit; what is in gaps of shared memory stays. */
+static void move_apart(const copy *t, uint8_t *memory, uint8_t *shared)
+{
+    unsigned packed = hw_tensor_packed_bytes(t->map.type);
+    if (!(t->aux & HW_BULK_STORE)) {
+        memcpy(shared, memory, packed);
+        return;
+    }
+    if ((t->aux & HW_BULK_REDUCE) || t->map.type != HW_TENSOR_U6_APART)
+        hw_raise(t->f, HW_F_ILLEGAL_INSTRUCTION, t->f->fault_loc,
+                 "this copy is not defined for the tensor's elements");
+    for (unsigned i = 0; i < PIECE; i += 4) { /* four values of 6 bits: 3 bytes */
+        uint32_t four = 0;
+        for (unsigned k = 0; k < 4; k++)
+            four |= (shared[i + k] & UINT32_C(63)) << 6 * k;
+        memcpy(memory + i / 4 * 3, &four, 3);
+    }
+}
+
 static void move_piece(const copy *t, uint64_t global, uint8_t *shared, uint32_t bytes)
 {
     uint8_t *memory = (uint8_t *)(uintptr_t)global;
-    if (!(t->aux & HW_BULK_STORE)) {
+    if (apart(t)) {
+        move_apart(t, memory, shared);
+    } else if (!(t->aux & HW_BULK_STORE)) {
         memcpy(shared, memory, bytes);
     } else if (!(t->aux & HW_BULK_REDUCE)) {
         memcpy(memory, shared, bytes);
@@ -93,7 +124,7 @@ typedef struct run { /* elements of a row, those inside; from == to: none */
 
 static run run_of(const copy *t, const int64_t *c)
 {
-    unsigned size = hw_tensor_element_bytes(t->map.type);
+    unsigned size = hw_tensor_packed_bytes(t->map.type);
     int64_t n = t->map.box[0], to = (int64_t)t->map.last[0] + 1 - c[0];
     run r = { c[0] < 0 ? -c[0] : 0, to < n ? to : n, 0 };
     if (r.from >= r.to)
@@ -102,7 +133,7 @@ static run run_of(const copy *t, const int64_t *c)
     memcpy(first, c, sizeof first);
     first[0] += r.from;
     r.global = hw_tensor_element(&t->map, first);
-    hw_need_memory(t->f, r.global, (uint64_t)(r.to - r.from) * size, size);
+    hw_need_memory(t->f, r.global, (uint64_t)(r.to - r.from) * size, size & -size);
     return r;
 }
 
@@ -121,11 +152,12 @@ static int64_t piece_end(const copy *t, const run *r, int64_t i)
 /* c: of the row's first element. */
 static void move_row(const copy *t, uint64_t box, uint64_t offset, const int64_t *c, bool inside)
 {
-    unsigned size = hw_tensor_element_bytes(t->map.type);
+    unsigned size = hw_tensor_element_bytes(t->map.type),
+             packed = hw_tensor_packed_bytes(t->map.type);
     int64_t n = t->map.box[0];
     run r = inside ? run_of(t, c) : (run){ n, n, 0 };
     if (t->touched) {
-        hw_count_run(t->touched, r.global, (uint64_t)(r.to - r.from) * size);
+        hw_count_run(t->touched, r.global, (uint64_t)(r.to - r.from) * packed);
         return;
     }
     for (int64_t i = 0, end; i < n; i = end) {
@@ -133,7 +165,7 @@ static void move_row(const copy *t, uint64_t box, uint64_t offset, const int64_t
         uint8_t *at = place(t, box, offset + (uint64_t)i * size);
         uint32_t bytes = (uint32_t)(end - i) * size;
         if (i >= r.from && i < r.to)
-            move_piece(t, r.global + (uint64_t)(i - r.from) * size, at, bytes);
+            move_piece(t, r.global + (uint64_t)(i - r.from) * packed, at, bytes);
         else if (!(t->aux & HW_BULK_STORE))
             fill(t, at, bytes);
     }
@@ -248,6 +280,20 @@ static void take_map(copy *t, uint64_t at)
                  t->map.rank);
 }
 
+/* Elements of 4 and 6 bits: from here on units. Those with gaps begin at whole boxes. */
+static void take_units(copy *t)
+{
+    int32_t whole = apart(t) ? t->map.box[0] : (int32_t)hw_tensor_unit(t->map.type);
+    if (hw_tensor_unit(t->map.type) == 1)
+        return;
+    if (t->c[0] % whole)
+        hw_raise(t->f, HW_F_ILLEGAL_INSTRUCTION, t->f->fault_loc,
+                 "coordinate %d, which is no multiple of %d, of a tensor of such elements", t->c[0],
+                 whole);
+    t->c[0] /= (int32_t)hw_tensor_unit(t->map.type);
+    hw_tensor_in_units(&t->map);
+}
+
 /* After the coordinates, in im2col mode, the offsets of all dimensions but channels and images. */
 static void take_offsets(copy *t, const hw_lane_arrays *io, uint32_t lane)
 {
@@ -263,7 +309,8 @@ static void take_offsets(copy *t, const hw_lane_arrays *io, uint32_t lane)
 static void carry_out(const copy *t)
 {
     uint32_t blocks = t->f->cluster[0] * t->f->cluster[1] * t->f->cluster[2];
-    uint32_t bytes = (uint32_t)bytes_of(t);
+    uint32_t bytes = (uint32_t)(bytes_of(t) / hw_tensor_element_bytes(t->map.type) *
+                                hw_tensor_packed_bytes(t->map.type)); /* gaps do not count */
     if (!(t->aux & HW_BULK_MULTICAST)) {
         move_box(t, t->shared);
         if (t->aux & HW_BULK_MBARRIER)
@@ -293,6 +340,7 @@ void hw_h_tensor(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t
             t.c[d] = ((const int32_t *)io->src[FIRST_COORDINATE + d])[l];
         take_map(&t, ((const uint64_t *)io->src[1])[l]);
         take_offsets(&t, io, l);
+        take_units(&t);
         carry_out(&t);
         if (f->counters)
             count(&t, l);
@@ -303,11 +351,12 @@ void hw_h_tensor(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t
 /* ---- fields ---- */
 
 /* PTX numbers the types and swizzles in its own way (PTX ISA, "tensormap.replace"). */
-static const uint8_t type_numbers[] = { HW_TENSOR_U8,      HW_TENSOR_U16,  HW_TENSOR_U32,
-                                        HW_TENSOR_S32,     HW_TENSOR_U64,  HW_TENSOR_S64,
-                                        HW_TENSOR_F16,     HW_TENSOR_F32,  HW_TENSOR_F32_FTZ,
-                                        HW_TENSOR_F64,     HW_TENSOR_BF16, HW_TENSOR_TF32,
-                                        HW_TENSOR_TF32_FTZ };
+static const uint8_t type_numbers[] = { HW_TENSOR_U8,       HW_TENSOR_U16,  HW_TENSOR_U32,
+                                        HW_TENSOR_S32,      HW_TENSOR_U64,  HW_TENSOR_S64,
+                                        HW_TENSOR_F16,      HW_TENSOR_F32,  HW_TENSOR_F32_FTZ,
+                                        HW_TENSOR_F64,      HW_TENSOR_BF16, HW_TENSOR_TF32,
+                                        HW_TENSOR_TF32_FTZ, HW_TENSOR_U4,   HW_TENSOR_U4_APART,
+                                        HW_TENSOR_U6_APART };
 static const uint8_t atomicities[] = { HW_SWIZZLE_128, HW_SWIZZLE_128_ATOM_32, HW_SWIZZLES,
                                        HW_SWIZZLE_128_ATOM_64 };
 

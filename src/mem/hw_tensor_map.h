@@ -7,6 +7,8 @@
  *            channels, the filter's base taken along the image within corners, then on to the next image (PTX ISA 5.5.4).
  *   swizzle  16-byte pieces of shared memory exchanged within a line of 32, 64 or 128 bytes by the number of
  *            the line (CUDA Driver API, "Tensor Map Object Management"; PTX ISA 5.5).
+ *   units    elements of 4 and 6 bits move in units of whole bytes: two of 4 bits a byte, or 16 packed in global memory, apart
+ *            in 16 bytes of shared memory (PTX ISA 5.5.1.1).
  *   outside  elements beyond the tensor are read as zeros or NaNs and not written.
  *
  * The layout is ours alone: programs copy maps, and change single fields by tensormap.replace.
@@ -31,6 +33,9 @@ typedef enum hw_tensor_type {
     HW_TENSOR_F32_FTZ,
     HW_TENSOR_TF32,
     HW_TENSOR_TF32_FTZ,
+    HW_TENSOR_U4,
+    HW_TENSOR_U4_APART, /* read only; 8 bytes of values, then a gap of 8 */
+    HW_TENSOR_U6_APART, /* read: 12 bytes of values, a gap of 4; written: 16 bytes, 6 bits of each */
     HW_TENSOR_TYPES
 } hw_tensor_type;
 
@@ -67,9 +72,14 @@ _Static_assert(sizeof(hw_tensor_map) == 128, "a tensor map has 128 bytes");
 
 #define HW_TENSOR_MAGIC UINT32_C(0x68775446)
 
+/* A unit: bytes in shared memory, bytes in global memory, elements. */
 unsigned hw_tensor_element_bytes(unsigned type);
+unsigned hw_tensor_packed_bytes(unsigned type);
+unsigned hw_tensor_unit(unsigned type);
 /* Does anything in it contradict the rules? All of a map that encodes passes; one changed field by field may not. */
 bool hw_tensor_map_valid(const hw_tensor_map *m);
+/* Says a valid map in units instead of elements. From here on elements are units. */
+void hw_tensor_in_units(hw_tensor_map *m);
 /* Elements that a copy moves in a dimension, and bytes in all. */
 uint32_t hw_tensor_box(const hw_tensor_map *m, unsigned dimension);
 uint64_t hw_tensor_box_bytes(const hw_tensor_map *m);

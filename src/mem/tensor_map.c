@@ -6,6 +6,7 @@ static const struct {
     uint8_t bytes;
     bool is_float;
     uint64_t nan;
+    uint8_t unit, packed; /* not 0: elements of a unit, its bytes in global memory */
 } types[HW_TENSOR_TYPES] = {
     [HW_TENSOR_U8] = { 1, false, 0 },
     [HW_TENSOR_U16] = { 2, false, 0 },
@@ -21,6 +22,9 @@ static const struct {
     [HW_TENSOR_F32_FTZ] = { 4, true, 0x7fffffff },
     [HW_TENSOR_TF32] = { 4, true, 0x7fffffff },
     [HW_TENSOR_TF32_FTZ] = { 4, true, 0x7fffffff },
+    [HW_TENSOR_U4] = { 1, false, 0, 2, 1 },
+    [HW_TENSOR_U4_APART] = { 16, false, 0, 16, 8 },
+    [HW_TENSOR_U6_APART] = { 16, false, 0, 16, 12 },
 };
 
 /* Which bits of an address are exchanged with which (log2 of the piece, of the line, how many). */
@@ -37,6 +41,24 @@ static const struct {
 unsigned hw_tensor_element_bytes(unsigned type)
 {
     return type < HW_TENSOR_TYPES ? types[type].bytes : 0;
+}
+
+unsigned hw_tensor_packed_bytes(unsigned type)
+{
+    unsigned bytes = hw_tensor_element_bytes(type);
+    return bytes && types[type].unit ? types[type].packed : bytes;
+}
+
+unsigned hw_tensor_unit(unsigned type)
+{
+    return type < HW_TENSOR_TYPES && types[type].unit ? types[type].unit : 1;
+}
+
+void hw_tensor_in_units(hw_tensor_map *m)
+{
+    unsigned unit = hw_tensor_unit(m->type);
+    m->box[0] = (uint16_t)(m->box[0] / unit);
+    m->last[0] = (uint32_t)((m->last[0] + UINT64_C(1)) / unit - 1);
 }
 
 uint32_t hw_tensor_box(const hw_tensor_map *m, unsigned d)
@@ -79,6 +101,30 @@ static bool corners_valid(const hw_tensor_map *m)
     return true;
 }
 
+/* What elements of 4 and 6 bits ask for besides. (CUDA Driver API, cuTensorMapEncodeTiled.) */
+static bool units_valid(const hw_tensor_map *m)
+{
+    const uint32_t apart = 128, align = 32;
+    unsigned unit = hw_tensor_unit(m->type);
+    uint64_t size = m->last[0] + UINT64_C(1);
+    if (hw_tensor_packed_bytes(m->type) == hw_tensor_element_bytes(m->type))
+        return size % unit == 0 && m->box[0] % unit == 0;
+    for (unsigned d = 1; d < m->rank; d++)
+        if (m->stride[d - 1] % align)
+            return false;
+    bool swizzle = m->swizzle == HW_SWIZZLE_NONE || m->swizzle == HW_SWIZZLE_128 ||
+                   m->swizzle == HW_SWIZZLE_128_ATOM_32 ||
+                   (m->swizzle == HW_SWIZZLE_128_ATOM_64 && m->type == HW_TENSOR_U6_APART);
+    return swizzle && size % apart == 0 && m->box[0] == apart && m->address % align == 0;
+}
+
+static bool row_valid(const hw_tensor_map *m)
+{
+    uint32_t row = m->box[0] / hw_tensor_unit(m->type) * types[m->type].bytes;
+    uint32_t line = swizzles[m->swizzle].line;
+    return row % 16 == 0 && (!line || row <= line);
+}
+
 bool hw_tensor_map_valid(const hw_tensor_map *m)
 {
     if (m->magic != HW_TENSOR_MAGIC || m->rank < 1 || m->rank > HW_TENSOR_DIMS ||
@@ -88,8 +134,7 @@ bool hw_tensor_map_valid(const hw_tensor_map *m)
     for (unsigned d = 0; d < m->rank; d++)
         if (!dimension_valid(m, d))
             return false;
-    uint32_t row = m->box[0] * types[m->type].bytes, line = swizzles[m->swizzle].line;
-    return corners_valid(m) && row % 16 == 0 && (!line || row <= line) &&
+    return corners_valid(m) && units_valid(m) && row_valid(m) &&
            (!m->nan || types[m->type].is_float);
 }
 
@@ -106,7 +151,7 @@ uint64_t hw_tensor_element(const hw_tensor_map *m, const int64_t *c)
     for (unsigned d = 0; d < m->rank; d++) {
         if (c[d] < 0 || c[d] > m->last[d])
             return 0;
-        at += (uint64_t)c[d] * (d ? m->stride[d - 1] : types[m->type].bytes);
+        at += (uint64_t)c[d] * (d ? m->stride[d - 1] : hw_tensor_packed_bytes(m->type));
     }
     return at;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps and copies of boxes: 1 to 5 dimensions, edges, element strides, swizzles, reductions, fields replaced, errors.
+// Tensor maps and copies of boxes: 1 to 5 dimensions, edges, element strides, swizzles, elements of 4 and 6 bits, reductions, fields replaced, errors.
 // arch: sm_90a sm_100a
 // options: -lcuda
 #include "check.h"
@@ -62,6 +62,36 @@ __global__ void box(const __grid_constant__ CUtensorMap in, const __grid_constan
         case 4: STORE("4d", "{%2, %3, %4, %5}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3])); break;
         default: STORE("5d", "{%2, %3, %4, %5, %6}", "r"(w.c[0]), "r"(w.c[1]), "r"(w.c[2]), "r"(w.c[3]), "r"(w.c[4])); break;
         }
+        asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}
+
+// Elements of 4 and 6 bits: a box over a known pattern to `out`; then another pattern stored.
+__global__ void packed_box(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap back, Where w, uint32_t arriving, uint32_t bytes, uint8_t *out,
+                           bool store)
+{
+    extern __shared__ __align__(1024) uint8_t tile[];
+    __shared__ uint64_t bar;
+    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x)
+        tile[i] = 0x5a;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const CUtensorMap *map = &in;
+        begin(&bar, arriving);
+        LOAD("2d", "{%3, %4}", "r"(w.c[0]), "r"(w.c[1]));
+    }
+    __syncthreads();
+    await(&bar);
+    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+        out[i] = tile[i];
+        tile[i] = (uint8_t)(i * 29 + i / 64);
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0 && store) {
+        const CUtensorMap *map = &back;
+        STORE("2d", "{%2, %3}", "r"(w.c[0]), "r"(w.c[1]));
         asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;" ::: "memory");
     }
 }
@@ -187,6 +217,87 @@ static void check_box(const Tensor &t, const Where &w, const char *name)
         expect((int)back[i], (int)expected_back[i], "stored back");
     free(expected_back);
     cudaFree(in), cudaFree(back), cudaFree(out);
+}
+
+// ---- elements of 4 and 6 bits ----
+
+static uint32_t bits_at(const uint8_t *p, size_t bit, int n)
+{
+    uint32_t v = 0;
+    for (int k = 0; k < n; k++)
+        v |= (uint32_t)(p[(bit + k) / 8] >> (bit + k) % 8 & 1) << k;
+    return v;
+}
+static void set_bits(uint8_t *p, size_t bit, int n, uint32_t v)
+{
+    for (int k = 0; k < n; k++)
+        p[(bit + k) / 8] = (uint8_t)((p[(bit + k) / 8] & ~(1 << (bit + k) % 8)) | (v >> k & 1) << (bit + k) % 8);
+}
+
+// apart: 16 elements in 16 bytes of shared memory. Stored: 6 of the bits of each byte; what is apart and has 4 is only loaded.
+static void check_packed(const Tensor &t, int width, bool apart, const Where &w, const char *name)
+{
+    bool store = !apart || width == 6;
+    uint32_t row = apart ? t.box[0] : t.box[0] / 2, bytes = row * t.box[1];
+    size_t whole = t.stride[0] * t.size[1];
+    uint8_t *in = allocate<uint8_t>(whole), *back = allocate<uint8_t>(whole), *out = allocate<uint8_t>(bytes);
+    uint8_t *tile = (uint8_t *)malloc(bytes), *stored = (uint8_t *)malloc(bytes), *expected_back = (uint8_t *)malloc(whole);
+    for (size_t i = 0; i < whole; i++)
+        in[i] = (uint8_t)(i * 7 + i / 251), back[i] = expected_back[i] = 0xee;
+    for (uint32_t i = 0; i < bytes; i++)
+        tile[i] = 0x5a, stored[i] = (uint8_t)(i * 29 + i / 64);
+    alignas(64) CUtensorMap map, other;
+    expect(encode(&map, t, in), CUDA_SUCCESS, name);
+    expect(encode(&other, t, back), CUDA_SUCCESS, name);
+    packed_box<<<1, 128, bytes>>>(map, other, w, t.box[0] * t.box[1] * width / 8, bytes, out, store);
+    finish(name);
+    for (uint32_t y = 0; y < t.box[1]; y++)
+        for (uint32_t x = 0; x < t.box[0]; x++) {
+            long long cx = w.c[0] + (long long)x, cy = w.c[1] + (long long)y;
+            bool inside = cx >= 0 && cx < (long long)t.size[0] && cy >= 0 && cy < (long long)t.size[1];
+            size_t global = inside ? (size_t)cy * t.stride[0] * 8 + (size_t)cx * width : 0;
+            uint32_t group = swizzled(t.swizzle, y * row + (apart ? x / 16 * 16 : x / 2));
+            set_bits(tile, group * 8u + (apart ? x % 16 * width : x % 2 * 4), width, inside ? bits_at(in, global, width) : 0);
+            if (inside && store)
+                set_bits(expected_back, global, width, bits_at(stored, group * 8u + (apart ? x % 16 * 8 : x % 2 * 4), width));
+        }
+    for (uint32_t i = 0; i < bytes; i++)
+        expect((int)out[i], (int)tile[i], name);
+    for (size_t i = 0; i < whole; i++)
+        expect((int)back[i], (int)expected_back[i], "packed elements stored back");
+    free(tile), free(stored), free(expected_back);
+    cudaFree(in), cudaFree(back), cudaFree(out);
+}
+
+static void check_narrow()
+{
+    const int U4 = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, U4_APART = CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B, U6 = CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+    check_packed({ 2, U4, 0, 0, 0, { 200, 20 }, { 112 }, { 64, 12 }, { 1, 1 } }, 4, false, { 30, 3 }, "4 bits");
+    check_packed({ 2, U4, 3, 0, 0, { 400, 20 }, { 208 }, { 256, 9 }, { 1, 1 } }, 4, false, { 254, 15 }, "4 bits, 128B, edge");
+    check_packed({ 2, U4, 2, 0, 0, { 200, 20 }, { 112 }, { 128, 9 }, { 1, 1 } }, 4, false, { -6, -2 }, "4 bits, 64B, start");
+    check_packed({ 2, U4_APART, 0, 0, 0, { 256, 10 }, { 128 }, { 128, 7 }, { 1, 1 } }, 4, true, { 128, 2 }, "4 bits apart");
+    check_packed({ 2, U4_APART, 3, 0, 0, { 384, 10 }, { 192 }, { 128, 12 }, { 1, 1 } }, 4, true, { 256, 3 }, "4 bits apart, 128B, edge");
+    check_packed({ 2, U6, 0, 0, 0, { 256, 10 }, { 192 }, { 128, 7 }, { 1, 1 } }, 6, true, { 0, 2 }, "6 bits");
+    check_packed({ 2, U6, 3, 0, 0, { 256, 10 }, { 224 }, { 128, 9 }, { 1, 1 } }, 6, true, { 128, -3 }, "6 bits, 128B");
+    check_packed({ 2, U6, 4, 0, 0, { 256, 10 }, { 224 }, { 128, 9 }, { 1, 1 } }, 6, true, { 256, 0 }, "6 bits, outside");
+    alignas(64) CUtensorMap map;
+    uint8_t *p = allocate<uint8_t>(1 << 14);
+    const Tensor six = { 2, U6, 3, 0, 0, { 256, 10 }, { 224 }, { 128, 9 }, { 1, 1 } };
+    Tensor t = six;
+    t.size[0] = 192;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "size no multiple of 128");
+    t = six, t.stride[0] = 208;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "stride no multiple of 32");
+    t = six, t.box[0] = 64;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "box other than 128");
+    t = six, t.swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "a swizzle that 6 bits have not");
+    t = six, t.fill = 1;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "NaN of 6 bits");
+    expect(encode(&map, six, p + 16), CUDA_ERROR_INVALID_VALUE, "address no multiple of 32");
+    t = six, t.type = U4, t.size[0] = 255;
+    expect(encode(&map, t, p), CUDA_ERROR_INVALID_VALUE, "half a byte");
+    cudaFree(p);
 }
 
 static void check_errors()
@@ -373,6 +484,7 @@ int main()
     cudaFree(0);
     check_errors();
     check_images();
+    check_narrow();
     const int INT = CU_TENSOR_MAP_DATA_TYPE_INT32, BYTE = CU_TENSOR_MAP_DATA_TYPE_UINT8, HALF = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     check_box({ 1, INT, 0, 0, 4, { 1000 }, {}, { 256 }, { 1 } }, { 100 }, "1d");
     check_box({ 1, INT, 0, 0, 4, { 1000 }, {}, { 256 }, { 1 } }, { 900 }, "1d, end");
