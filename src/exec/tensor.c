@@ -306,6 +306,13 @@ static void take_offsets(copy *t, const hw_lane_arrays *io, uint32_t lane)
         t->offset[d] = ((const int32_t *)io->src[FIRST_COORDINATE + t->ncoords + d])[lane];
 }
 
+/* Whose barrier hears of what block `rank` is sent (PTX ISA, cp.async.bulk.tensor, .cta_group). */
+static uint32_t told_block(const copy *t, uint32_t rank)
+{
+    uint64_t own = (t->barrier - t->f->cluster_base) >> HW_WINDOW_BITS;
+    return t->aux & HW_BULK_PAIRS ? (rank & ~UINT32_C(1)) | (own & 1) : rank;
+}
+
 static void carry_out(const copy *t)
 {
     uint32_t blocks = t->f->cluster[0] * t->f->cluster[1] * t->f->cluster[2];
@@ -323,7 +330,7 @@ static void carry_out(const copy *t)
             hw_raise(t->f, HW_F_ILLEGAL_ADDRESS, t->f->fault_loc,
                      "a copy to block %u of a cluster of %u blocks", rank, blocks);
         move_box(t, hw_in_block(t->f, t->shared, rank));
-        hw_mbarrier_complete_tx(t->f, hw_in_block(t->f, t->barrier, rank), bytes);
+        hw_mbarrier_complete_tx(t->f, hw_in_block(t->f, t->barrier, told_block(t, rank)), bytes);
     }
 }
 

@@ -183,6 +183,7 @@ void w_red_async(lw *l);
 
 /* ---- lower_cluster.c ---- */
 hw_wir_val lw_cluster_to_generic(lw *l, hw_wir_val offset, bool cluster);
+hw_wir_val lw_in_even_block(lw *l, hw_wir_val generic);
 hw_wir_val lw_cvta_cluster(lw *l, hw_wir_val a, bool to);
 hw_wir_val lw_is_in_cluster(lw *l, hw_wir_val generic, hw_wir_val in_own);
 hw_wir_val lw_cluster_sreg(lw *l, unsigned which, unsigned component); /* ptx_cluster_sreg */

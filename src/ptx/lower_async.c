@@ -7,6 +7,42 @@
 
 /* ---- addresses of the cluster's shared memory (lower_cluster.c) as generic ones ---- */
 
+/* The only instruction that writes a register; NULL: none, or several. */
+static const ptx_insn *writer_of(const lw *l, uint32_t reg)
+{
+    const ptx_insn *found = NULL;
+    for (size_t k = 0; k < l->f->insns.len; k++) {
+        const ptx_insn *i = &l->f->insns.ptr[k];
+        if (!i->nops || i->ops[0].kind != PTX_O_REG || i->ops[0].reg != reg)
+            continue;
+        if (found)
+            return NULL;
+        found = i;
+    }
+    return found;
+}
+
+/* Has an address had bit 24 taken away? On devices with pairs of blocks that is how programs name the even one's memory: there addresses of
+ * a block's own shared memory have its rank in that place. */
+static bool names_even_block(const lw *l, const ptx_operand *o)
+{
+    const uint64_t most = UINT64_C(0xfe000000), lowest = UINT64_C(0x01000000);
+    const ptx_operand *base = o->kind == PTX_O_ADDRESS ? &o->items[0] : o;
+    for (int depth = 0; depth < 4 && base->kind == PTX_O_REG; depth++) {
+        const ptx_insn *i = writer_of(l, base->reg);
+        if (!i || i->nops < 2)
+            return false;
+        bool number = i->nops == 3 && i->ops[2].kind == PTX_O_INT;
+        if (number && hw_str_eq(i->opcode, HW_STR("and")))
+            return (i->ops[2].bits & (most | lowest)) == most;
+        if (!(number && hw_str_eq(i->opcode, HW_STR("add"))) &&
+            !hw_str_eq(i->opcode, HW_STR("mov")))
+            return false;
+        base = &i->ops[1];
+    }
+    return false;
+}
+
 hw_wir_val lw_generic_address(lw *l, const ptx_operand *o, ptx_space space, bool cluster)
 {
     lw_address a = lw_find_address(l, o, space);
@@ -22,7 +58,9 @@ hw_wir_val lw_generic_address(lw *l, const ptx_operand *o, ptx_space space, bool
     else if (a.offset)
         v = hw_wir_op2(&l->b, HW_W_ADD, t, v, lw_const(t, a.offset));
     v = lw_fit(l, v, t, HW_T_I64, false);
-    return lw_cluster_to_generic(l, v, cluster && v.kind == HW_V_REG);
+    bool even = cluster && v.kind == HW_V_REG && names_even_block(l, o);
+    v = lw_cluster_to_generic(l, v, cluster && v.kind == HW_V_REG);
+    return even ? lw_in_even_block(l, v) : v;
 }
 
 /* ---- calls ---- */
@@ -297,6 +335,8 @@ void w_tensor(lw *l)
     src[3] = mask_of(l, lw_has(l, PTX_M_im2col) ? 4 : 3, HW_BULK_MULTICAST, &aux);
     if (!offsets(l, lw_has(l, PTX_M_im2col) ? 3 : 0, noffsets, src + 4 + n))
         return;
+    if (lw_has(l, PTX_M_cta_group_2))
+        aux |= HW_BULK_PAIRS;
     if (l->x->boolop != PTX_M_NONE) /* the map has the type */
         aux |= HW_BULK_REDUCE | (uint64_t)lw_atom_of(l) << HW_BULK_OPERATION;
     aux |= (uint64_t)n << HW_TENSOR_DIMENSIONS | (uint64_t)mode_of(l) << HW_TENSOR_MODE;

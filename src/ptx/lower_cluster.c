@@ -31,6 +31,14 @@ hw_wir_val lw_cluster_to_generic(lw *l, hw_wir_val offset, bool cluster)
     return i64(l, HW_W_ADD, base, offset);
 }
 
+/* The same place in the memory of the even block of a pair. */
+hw_wir_val lw_in_even_block(lw *l, hw_wir_val generic)
+{
+    hw_wir_val at = i64(l, HW_W_SUB, generic, cluster_base(l));
+    at = i64(l, HW_W_AND, at, hw_wir_imm(~WINDOW));
+    return i64(l, HW_W_ADD, at, cluster_base(l));
+}
+
 static hw_wir_val cluster_from_generic(lw *l, hw_wir_val generic)
 {
     return i64(l, HW_W_ADD, i64(l, HW_W_SUB, generic, cluster_base(l)), hw_wir_imm(WINDOW));

@@ -35,6 +35,7 @@ enum {
     HW_BULK_REDUCE = 8,    /* combined with what is there */
     HW_BULK_FILL = 16,     /* zeros; from is not looked at */
     HW_BULK_STORE = 32,    /* TENSOR: from shared memory */
+    HW_BULK_PAIRS = 64,    /* with MULTICAST: to the barrier of the block of its pair that is even or odd as mbarrier's is */
     HW_BULK_OPERATION = 8, HW_BULK_TYPE = 16,
 };
 /* TENSOR: dimensions from bit 24, then the mode. */

@@ -174,6 +174,29 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p5, [bar], %r11; @!%p5 bra W;
          grid=2, cluster=pair)
 
 
+def pairs():
+    # the odd block of a pair sends a box to both; the even one's barrier, which it names by taking bit 24 away, is told of all bytes
+    fields = [("rank", 0), ("elemtype", 2), ("box_dim", "0, 16"), ("global_dim", "0, 16"), ("element_stride", "0, 1"), ("swizzle_mode", 0), ("fill_mode", 0)]
+    make = "".join(f"@%p3 tensormap.replace.tile.{field}.global.b1024.b32 [%d1], {value};\n" for field, value in fields)
+    body = """
+    mov.u32 %r7, %cluster_ctarank; setp.eq.and.u32 %p3, %r7, 0, %p1; setp.eq.and.u32 %p4, %r7, 1, %p1; .reg .b16 %h; mov.b16 %h, 3;
+    @%p3 mbarrier.init.shared::cta.b64 [bar], 1; @%p3 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+    add.u64 %d3, %d1, 512; @%p3 tensormap.replace.tile.global_address.global.b1024.b64 [%d1], %d3;
+    """ + make + """
+    mul.lo.u32 %r5, %r1, 4; cvt.u64.u32 %d4, %r5; add.u64 %d5, %d3, %d4; add.u32 %r6, %r1, 100; st.global.u32 [%d5], %r6;
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+    mov.u32 %r10, bar; and.b32 %r11, %r10, 0xfefffff8; mov.u32 %r12, 0;
+    @%p4 cp.async.bulk.tensor.1d.cta_group::2.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%d1, {%r12}], [%r11], %h;
+    setp.ne.u32 %p5, %r7, 0; @%p5 bra TOLD;
+W:  mbarrier.try_wait.parity.shared::cta.b64 %p6, [bar], 0; @!%p6 bra W;
+TOLD: barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+    add.u32 %r8, %r9, %r5; setp.lt.u32 %p6, %r1, 16; mov.u32 %r13, 7; @%p6 ld.shared.u32 %r13, [%r8]; st.global.u32 [%d2], %r13;
+    """
+    both = [100 + i for i in range(16)] + [7] * 16
+    gives("a copy by the odd block", body, both * 2 + [0] * 64 + [100 + i for i in range(32)], grid=2, cluster=".reqnctapercluster 2")
+
+
+pairs()
 allocation()
 loads()
 products()
