@@ -33,9 +33,10 @@ typedef enum {
 
 typedef enum {
     TYPE_FLAG,
-    TYPE_TEXT,   /* any text; may be given more than once if it says so */
-    TYPE_NUMBER, /* a whole number, decimal or 0x */
-    TYPE_SIZE,   /* bytes; K, M, G and KiB, MiB, GiB multiply by 1024 */
+    TYPE_TEXT,    /* any text; may be given more than once if it says so */
+    TYPE_NUMBER,  /* a whole number, decimal or 0x */
+    TYPE_SECONDS, /* a decimal number, checked; its text is what counts */
+    TYPE_SIZE,    /* bytes; K, M, G and KiB, MiB, GiB multiply by 1024 */
 } cli_type;
 
 typedef struct cli cli;

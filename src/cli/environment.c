@@ -72,6 +72,15 @@ static const char *one_device(cli *c, hw_str item)
     const char *device = hw_arena_cstr(c->arena, (hw_str){ item.ptr, name });
     const char *times = hw_arena_cstr(c->arena, (hw_str){ item.ptr + name, item.len - name });
     const hw_device *model;
+    enum { MOST = 64 };
+    if (!*device) {
+        cli_fail(c, "--device: a name is missing");
+        return NULL;
+    }
+    if (*times && strtoul(times + 1, NULL, 10) > MOST) {
+        cli_fail(c, "--device: %s%s is too many; at most %d", device, times, MOST);
+        return NULL;
+    }
     if (hw_device_load(c->arena, device, &model, c->diag) != HW_OK) {
         cli_fail_diag(c);
         return NULL;
@@ -91,6 +100,8 @@ static const char *one_device(cli *c, hw_str item)
 static int set_devices(cli *c, cli_environment *e, const char *list)
 {
     const char *all = "";
+    if (!*list)
+        return cli_fail(c, "--device: a name is missing");
     for (const char *p = list, *end; *p; p = end + (*end == ',')) {
         end = p + strcspn(p, ",");
         hw_str item = { p, (size_t)(end - p) };
@@ -120,8 +131,7 @@ static int set_options(cli *c, cli_environment *e)
         set(e, "HALFWARP_WORKERS",
             hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_workers, 0)), false);
     if (c->given[OPT_timeout])
-        set(e, "HALFWARP_TIMEOUT",
-            hw_arena_printf(c->arena, "%" PRId64, cli_number(c, OPT_timeout, 0)), false);
+        set(e, "HALFWARP_TIMEOUT", cli_text(c, OPT_timeout, NULL), false);
     if (c->given[OPT_bounds])
         set(e, "HALFWARP_BOUNDS", bounds[which], false);
     return 0;

@@ -73,6 +73,20 @@ static int read_number(cli *c, const cli_option *o, const char *text)
     return 0;
 }
 
+/* More than none, to the millisecond. */
+static int read_seconds(cli *c, const cli_option *o, const char *text)
+{
+    const double least = 0.001;
+    char *end;
+    double seconds = strtod(text, &end);
+    if (!*text || text[strspn(text, "0123456789.")] || *end)
+        return cli_fail(c, "--%s: '%s' is not a number of seconds (like 2 or 0.5)", o->name, text);
+    if (seconds < least || seconds > (double)o->highest)
+        return cli_fail(c, "--%s: %s is out of range; allowed: %g to %" PRId64 " seconds", o->name,
+                        text, least, o->highest);
+    return 0;
+}
+
 static int take(cli *c, const cli_option *o, const char *value)
 {
     size_t id = (size_t)(o - cli_options);
@@ -80,6 +94,8 @@ static int take(cli *c, const cli_option *o, const char *value)
     if (o->type == TYPE_FLAG)
         return value ? cli_fail(c, "--%s takes no value", o->name) : 0;
     hw_vec_push(c->arena, &c->text[id], value);
+    if (o->type == TYPE_SECONDS)
+        return read_seconds(c, o, value);
     return o->type == TYPE_TEXT ? 0 : read_number(c, o, value);
 }
 

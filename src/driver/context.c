@@ -72,11 +72,13 @@ CUresult hw_cu_activate(hw_cu_context *ctx)
     hw_mem *mem;
     CU_TRY(hw_cu_gpu_mem(ctx->gpu, &mem));
     hw_jit *jit = process_jit();
+    enum { WORKERS_MOST = 4096 };
+    uint64_t workers = hw_cu_env_number("HALFWARP_WORKERS", hw_cu.env.workers, 1);
     pthread_mutex_lock(&ctx->lock);
     hw_exec *x = atomic_load(&ctx->exec);
     if (!x) {
         hw_exec_options o = {
-            .workers = (unsigned)hw_cu_env_number("HALFWARP_WORKERS", hw_cu.env.workers, 1),
+            .workers = (unsigned)(workers < WORKERS_MOST ? workers : WORKERS_MOST),
             .timeout_ms = hw_cu_env_number("HALFWARP_TIMEOUT", hw_cu.env.timeout, 1000),
             .tiers = (hw_exec_tiers)hw_cu_env_choice("HALFWARP_TIER", hw_cu.env.tier, tiers),
         };

@@ -88,7 +88,7 @@ void hw_cu_env_read(hw_cu_env *e);      /* unset: the default, "" if there is no
 bool hw_cu_env_true(const char *value); /* set and not 0 */
 /* Which of words (they end with NULL) a variable's value is. Another one is said, and is the first word. */
 unsigned hw_cu_env_choice(const char *variable, const char *value, const char *const *words);
-/* A variable's value times scale, rounded; 0 if it is empty. What is no such number is said, and is 0. */
+/* A variable's value times scale, rounded, but to 1 at least if it is not 0; 0 if it is empty. What is no such number is said, and is 0. */
 uint64_t hw_cu_env_number(const char *variable, const char *value, double scale);
 const char *hw_cu_cache_dir(hw_arena *a, const hw_cu_env *e); /* NULL: no cache */
 

@@ -3,6 +3,7 @@
 #include "driver.h"
 
 #include <stdio.h>
+#include <locale.h>
 #include <stdlib.h>
 
 static const char *value_of(const char *variable, const char *fallback)
@@ -41,10 +42,13 @@ unsigned hw_cu_env_choice(const char *variable, const char *value, const char *c
 
 uint64_t hw_cu_env_number(const char *variable, const char *value, double scale)
 {
-    char *end;
-    double v = strtod(value, &end);
-    if (*value && !*end && v >= 0 && v < 1e9)
-        return (uint64_t)(v * scale + 0.5);
+    char *end = NULL;
+    locale_t plain = newlocale(LC_ALL_MASK, "C", NULL); /* the program's may want a comma */
+    double v = plain ? strtod_l(value, &end, plain) : 0;
+    if (plain)
+        freelocale(plain);
+    if (end && *value && !*end && v >= 0 && v < 1e9)
+        return v > 0 && v * scale < 1 ? 1 : (uint64_t)(v * scale + 0.5);
     if (*value)
         hw_cu_notice("%s: '%s' is not a number from 0 on", variable, value);
     return 0;

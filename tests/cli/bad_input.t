@@ -155,3 +155,36 @@ $ printf '0 4, 8\n- 0x10 # five\n' > few; halfwarp coalesce --addresses few --js
   "bytes_used": 16,
 $ halfwarp banks --pattern 'threadIdx.x * 2' --json | grep degree
   "degree": 2,
+
+# Seconds may have a fraction.
+$ halfwarp run --timeout 0 true
+halfwarp: --timeout: 0 is out of range; allowed: 0.001 to 1000000 seconds
+[2]
+$ halfwarp run --timeout 1e9 true
+halfwarp: --timeout: '1e9' is not a number of seconds (like 2 or 0.5)
+[2]
+$ halfwarp run --timeout -1 true
+halfwarp: --timeout: '-1' is not a number of seconds (like 2 or 0.5)
+[2]
+$ halfwarp run --timeout 1.2.3 true
+halfwarp: --timeout: '1.2.3' is not a number of seconds (like 2 or 0.5)
+[2]
+$ halfwarp run --timeout 2000000 true
+halfwarp: --timeout: 2000000 is out of range; allowed: 0.001 to 1000000 seconds
+[2]
+$ halfwarp run --timeout 0.25 true
+$ halfwarp run --workers 0 true
+halfwarp: --workers: 0 is out of range; allowed: 1 to 4096
+[2]
+$ halfwarp run --bounds wide true
+halfwarp: --bounds: 'wide' is not one of device, exact
+[2]
+$ halfwarp run --device , true
+halfwarp: --device: a name is missing
+[2]
+$ halfwarp run --device h100:65 true
+halfwarp: --device: h100:65 is too many; at most 64
+[2]
+$ halfwarp run --device h100:99999999999999999999 true
+halfwarp: --device: h100:99999999999999999999 is too many; at most 64
+[2]
