@@ -21,7 +21,8 @@ struct hw_cu_capture {
     uint64_t id;
     pthread_t thread;
     bool own_graph; /* made by the capture: goes if it fails */
-    bool invalid;
+    _Atomic bool invalid;
+    hw_cu_link link; /* of all that go on */
     hw_cu_tips gone; /* of streams that joined and were destroyed */
 };
 
@@ -35,6 +36,55 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
     thread_mode = *mode;
     *mode = before;
     return CUDA_SUCCESS;
+}
+
+/* ---- calls that do not go together with a capture ---- */
+
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static hw_cu_link all = { &all, &all };
+static _Atomic unsigned going_on;
+
+static void join_all(hw_cu_capture *c)
+{
+    pthread_mutex_lock(&all_lock);
+    hw_cu_list_add(&all, &c->link);
+    atomic_fetch_add(&going_on, 1);
+    pthread_mutex_unlock(&all_lock);
+}
+
+static void leave_all(hw_cu_capture *c)
+{
+    pthread_mutex_lock(&all_lock);
+    hw_cu_list_remove(&c->link);
+    atomic_fetch_sub(&going_on, 1);
+    pthread_mutex_unlock(&all_lock);
+}
+
+/* Does a capture forbid the calling thread what may be unsafe? (cuThreadExchangeStreamCaptureMode.) */
+static bool forbids(const hw_cu_capture *c)
+{
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return false;
+    return pthread_equal(c->thread, pthread_self()) ||
+           (thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+            c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+CUresult hw_cu_capture_unsafe(void)
+{
+    bool forbidden = false;
+    if (!atomic_load_explicit(&going_on, memory_order_relaxed))
+        return CUDA_SUCCESS;
+    pthread_mutex_lock(&all_lock);
+    for (hw_cu_link *l = all.next; l != &all; l = l->next) {
+        hw_cu_capture *c = HW_CU_ITEM(l, hw_cu_capture, link);
+        if (!forbids(c))
+            continue;
+        forbidden = true;
+        c->invalid = true;
+    }
+    pthread_mutex_unlock(&all_lock);
+    return forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
 /* ---- tips ---- */
@@ -161,21 +211,30 @@ CUresult hw_cu_capture_graph(hw_cu_stream *s, const hw_cu_graph *g)
 
 /* ---- events ---- */
 
+/* Threads may record one event at a time, and nearly always outside of captures. */
+static CUresult mark_event(hw_cu_event *e, uint64_t capture_id, const hw_cu_tips *tips)
+{
+    pthread_mutex_lock(&e->ctx->lock);
+    hw_cu_tips_drop(&e->tips);
+    e->capture_id = capture_id;
+    CUresult r = tips ? set_tips(&e->tips, tips->nodes, tips->n) : CUDA_SUCCESS;
+    pthread_mutex_unlock(&e->ctx->lock);
+    return r;
+}
+
 CUresult hw_cu_capture_record(hw_cu_stream *s, hw_cu_event *e, bool external, bool *done)
 {
     *done = s->capture != NULL;
-    hw_cu_tips_drop(&e->tips);
-    e->capture_id = 0;
+    if (*done && !external)
+        return mark_event(e, s->capture->id, &s->tips);
+    if (e->capture_id)
+        mark_event(e, 0, NULL);
     if (!*done)
         return CUDA_SUCCESS;
-    if (external) {
-        const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
-                                      .eventRecord = { e->handle } };
-        hw_cu_node *n;
-        return hw_cu_capture_add(s, &p, &n);
-    }
-    e->capture_id = s->capture->id;
-    return set_tips(&e->tips, s->tips.nodes, s->tips.n);
+    const CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+                                  .eventRecord = { e->handle } };
+    hw_cu_node *n;
+    return hw_cu_capture_add(s, &p, &n);
 }
 
 static hw_cu_capture *capture_by_id(hw_cu_context *ctx, uint64_t id)
@@ -247,6 +306,7 @@ static CUresult begin(CUstream handle, hw_cu_graph *g, bool own, const CUgraphNo
     s->capture = c;
     if (holds_legacy(c))
         atomic_fetch_add(&c->ctx->captures, 1);
+    join_all(c);
     return set_tips(&s->tips, tips, n);
 }
 
@@ -332,6 +392,7 @@ static bool leave(hw_cu_capture *c)
     pthread_mutex_unlock(&c->ctx->lock);
     if (holds_legacy(c))
         atomic_fetch_sub(&c->ctx->captures, 1);
+    leave_all(c);
     return joined;
 }
 
@@ -384,6 +445,7 @@ void hw_cu_capture_forget(hw_cu_stream *s)
     }
     if (holds_legacy(c))
         atomic_fetch_sub(&c->ctx->captures, 1);
+    leave_all(c);
     if (c->own_graph)
         hw_cu_graph_free(c->graph);
     free(c);

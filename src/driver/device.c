@@ -23,7 +23,9 @@ CUresult hw_cu_gpu_mem(hw_cu_gpu *g, hw_mem **out)
         hw_diag *d = hw_diag_new(hw_cu.arena);
         bool exact = hw_cu_env_choice("HALFWARP_BOUNDS", hw_cu.env.bounds, bounds) == 1;
         hw_mem_set_page(exact ? 0 : HW_CU_PAGE);
-        s = hw_mem_new(g->model->memory.global_bytes, &g->mem, d);
+        hw_mem *mem = NULL;
+        s = hw_mem_new(g->model->memory.global_bytes, &mem, d);
+        g->mem = mem;
         if (s != HW_OK)
             hw_cu_notice_diag("device memory", d);
     }

@@ -158,6 +158,10 @@ bool hw_cu_accessible(uint64_t address,
 void hw_cu_blocks_end(hw_cu_context *ctx);
 void hw_cu_zero(uint64_t address, uint64_t size); /* large ranges without touching their pages */
 
+/* ---- capture.c ---- */
+/* A call that may be unsafe while work is captured: refused, and the captures spoilt, where they forbid it. */
+CUresult hw_cu_capture_unsafe(void);
+
 /* ---- conditional.c ---- */
 /* What a kernel in ctx does by cudaGraphSetConditional; false: no such handle there. */
 bool hw_cu_condition_set(hw_cu_context *ctx, uint64_t handle, uint32_t value);

@@ -126,6 +126,7 @@ CUresult cuEventQuery(CUevent handle)
     hw_cu_event *e;
     CU_TRY(find_event(handle, &e));
     CU_NEED(!hw_cu_captured(e), CAPTURED_EVENT);
+    CU_TRY(hw_cu_capture_unsafe());
     if (!reached(e))
         return CUDA_ERROR_NOT_READY;
     return hw_cu_sticky(e->ctx);

@@ -90,6 +90,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 {
     hw_cu_context *ctx;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     CU_NEED(out, INVALID_VALUE);
     return hw_cu_alloc(ctx, size, 0, HW_MEM_DEVICE, 0, out);
 }
@@ -99,6 +100,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *out, size_t *pitch, size_t width, size_
 {
     hw_cu_context *ctx;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     CU_NEED(out && pitch && width && height, INVALID_VALUE);
     CU_NEED(element == 4 || element == 8 || element == 16, INVALID_VALUE);
     CU_NEED(width <= INT32_MAX, INVALID_VALUE);
@@ -126,6 +128,7 @@ CUresult cuMemFree_v2(CUdeviceptr address)
     hw_cu_context *ctx;
     hw_cu_block *b;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     if (!address)
         return CUDA_SUCCESS;
     CU_TRY(own_block(address, HW_MEM_DEVICE, HW_MEM_MANAGED, &b));
@@ -171,6 +174,7 @@ CUresult cuMemHostAlloc(void **out, size_t size, unsigned int flags)
     hw_cu_context *ctx;
     CUdeviceptr address;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     CU_NEED(out && (flags & ~(unsigned)HOST_ALLOC_FLAGS) == 0, INVALID_VALUE);
     CU_TRY(hw_cu_alloc(ctx, size, 0, HW_MEM_HOST, flags, &address));
     *out = (void *)(uintptr_t)address;
@@ -187,6 +191,7 @@ CUresult cuMemFreeHost(void *p)
     hw_cu_context *ctx;
     hw_cu_block *b;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     if (!p)
         return CUDA_SUCCESS;
     CU_TRY(own_block((uintptr_t)p, HW_MEM_HOST, HW_MEM_HOST, &b));
@@ -253,6 +258,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned int flags)
 {
     hw_cu_context *ctx;
     CU_TRY(hw_cu_current(&ctx));
+    CU_TRY(hw_cu_capture_unsafe());
     CU_NEED(out && (flags == 1 || flags == 2), INVALID_VALUE); /* CU_MEM_ATTACH_GLOBAL or _HOST */
     CU_NEED(ctx->gpu->model->capability.managed_memory, NOT_SUPPORTED);
     return hw_cu_alloc(ctx, size, 0, HW_MEM_MANAGED, flags, out);

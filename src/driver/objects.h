@@ -23,12 +23,13 @@ typedef struct hw_cu_gpu {
     int ordinal;
     const hw_device *model;
     CUuuid uuid;
-    hw_mem *mem;            /* made at first use */
-    hw_cu_context *primary; /* made at first use, then kept; its exec comes and goes */
-    unsigned primary_refs, primary_flags;
-    hw_cu_pool *default_pool, *pool;
-    uint64_t graph_bytes, graph_high; /* of allocation nodes */
-    uint64_t physical_bytes;          /* of cuMemCreate */
+    hw_mem *_Atomic mem;            /* made at first use */
+    hw_cu_context *_Atomic primary; /* made at first use, then kept; its exec comes and goes */
+    unsigned primary_refs;
+    _Atomic unsigned primary_flags;
+    hw_cu_pool *_Atomic default_pool, *_Atomic pool;
+    _Atomic uint64_t graph_bytes, graph_high; /* of allocation nodes */
+    _Atomic uint64_t physical_bytes;          /* of cuMemCreate */
 } hw_cu_gpu;
 
 struct hw_cu_stream {
@@ -51,7 +52,7 @@ typedef struct hw_cu_event {
     hw_timeline *t;
     struct hw_cu_ipc_event *ipc; /* other processes may have it too; then t is not used */
     unsigned flags;
-    uint64_t capture_id; /* last recorded in this capture; 0: in none */
+    _Atomic uint64_t capture_id; /* last recorded in this capture; 0: in none */
     hw_cu_tips tips;
     hw_cu_link link;
 } hw_cu_event;
@@ -60,7 +61,8 @@ struct hw_cu_context {
     CUcontext handle;
     hw_cu_gpu *gpu;
     bool is_primary;
-    unsigned flags, api_version, attached;
+    _Atomic unsigned flags, attached;
+    unsigned api_version;
     uint64_t id;
     uint32_t number;       /* from 1, as profilers show it */
     hw_exec *_Atomic exec; /* NULL: not used yet, or reset */
@@ -68,9 +70,9 @@ struct hw_cu_context {
     hw_cu_stream legacy;
     pthread_mutex_t lock;
     hw_cu_link streams, events, modules, blocks, arrays, mipmaps;
-    int cache_config, shared_config;
-    uint64_t limits[8];        /* by CUlimit, for those exec does not keep */
-    _Atomic unsigned captures; /* that keep the legacy stream from being used */
+    _Atomic int cache_config, shared_config;
+    _Atomic uint64_t limits[8]; /* by CUlimit, for those exec does not keep */
+    _Atomic unsigned captures;  /* that keep the legacy stream from being used */
     _Atomic bool fault_told;
     _Atomic hw_status launch_error; /* of a kernel that could not be started; told once */
     _Atomic uint64_t peers;         /* bit set of gpus */
@@ -84,7 +86,7 @@ typedef struct hw_cu_block { /* tag of an allocation in hw_mem */
     void *reservation; /* virtual.c: not NULL for an address reservation */
     bool fixed;        /* a module's variables: not for cuMemFree */
     bool of_graph;     /* an allocation node's: freeing it is up to its graphs */
-    bool sync_memops, read_mostly;
+    _Atomic bool sync_memops, read_mostly;
     struct hw_cu_import_info *import; /* ipc.c: another process's memory; NULL: our own */
     _Atomic bool freed;               /* pool.c: its free is queued or done */
     CUmemLocation preferred, accessed_by, prefetched;

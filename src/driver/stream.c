@@ -357,7 +357,9 @@ CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID which, CUstreamAtt
     hw_cu_stream *s;
     CU_NEED(value && stream_attribute(which), INVALID_VALUE);
     CU_TRY(hw_cu_find_stream_any(handle, &s));
+    pthread_mutex_lock(&s->ctx->lock);
     *value = s->attributes[which];
+    pthread_mutex_unlock(&s->ctx->lock);
     return CUDA_SUCCESS;
 }
 
@@ -366,7 +368,9 @@ CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID which, const CUstr
     hw_cu_stream *s;
     CU_NEED(value && stream_attribute(which), INVALID_VALUE);
     CU_TRY(hw_cu_find_stream_any(handle, &s));
+    pthread_mutex_lock(&s->ctx->lock);
     s->attributes[which] = *value;
+    pthread_mutex_unlock(&s->ctx->lock);
     return CUDA_SUCCESS;
 }
 
@@ -376,9 +380,11 @@ CUresult cuStreamCopyAttributes(CUstream to, CUstream from)
     CU_TRY(hw_cu_find_stream_any(to, &d));
     CU_TRY(hw_cu_find_stream_any(from, &s));
     CU_NEED(d->ctx == s->ctx, INVALID_VALUE);
+    pthread_mutex_lock(&s->ctx->lock);
     for (int i = 0; i < 16; i++) {
         if (stream_attribute((CUstreamAttrID)i) && i != CU_LAUNCH_ATTRIBUTE_PRIORITY)
             d->attributes[i] = s->attributes[i];
     }
+    pthread_mutex_unlock(&s->ctx->lock);
     return CUDA_SUCCESS;
 }

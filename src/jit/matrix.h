@@ -18,7 +18,8 @@ typedef int8_t signed_octets __attribute__((vector_size(8), aligned(1), may_alia
 typedef uint8_t octets __attribute__((vector_size(8), aligned(1), may_alias));
 
 /* Compiled for several processors; what it calls must be inlined. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+/* (A thread sanitizer cannot stand behind the choice, which is made before it is there.) */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CLONED

@@ -12,7 +12,8 @@ typedef float floats __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t ints __attribute__((vector_size(32), aligned(4), may_alias));
 
 /* Compiled for several processors; what it calls must be inlined. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+/* (A thread sanitizer cannot stand behind the choice, which is made before it is there.) */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 #define CLONED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CLONED

@@ -23,7 +23,7 @@ static int set_plane(uint64_t p, size_t pitch, int value, size_t width, size_t h
     if (height == 1)
         pitch = width;
     if (width > pitch)
-        return hw_cudaErrorInvalidPitchValue;
+        return hw_cudaErrorInvalidValue;
     if (!async && !stream)
         return hw_cu.set8_2d(p, pitch, (unsigned char)value, width, height);
     error = hw_cu.set8_2d_async(p, pitch, (unsigned char)value, width, height, stream);

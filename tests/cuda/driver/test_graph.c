@@ -3,6 +3,8 @@
  * test_launch.c. */
 #include "rig.h"
 
+#include <pthread.h>
+
 static int calls[8], ncalls;
 
 static void call(void *user)
@@ -327,12 +329,76 @@ static void user_objects(void **state)
     ERR(INVALID_VALUE, cuUserObjectRelease(u, 1));
 }
 
+/* ---- what may not be done while somebody captures (cuThreadExchangeStreamCaptureMode) ---- */
+
+static CUresult alloc_and_free(void)
+{
+    CUdeviceptr p;
+    CUresult r = cuMemAlloc_v2(&p, 64);
+    return r == CUDA_SUCCESS ? cuMemFree_v2(p) : r;
+}
+
+static void *allocating(void *context)
+{
+    OK(cuCtxSetCurrent(context));
+    return (void *)(uintptr_t)alloc_and_free();
+}
+
+static CUresult elsewhere(void)
+{
+    pthread_t t;
+    void *r;
+    pthread_create(&t, NULL, allocating, rig_current());
+    pthread_join(t, &r);
+    return (CUresult)(uintptr_t)r;
+}
+
+static void unsafe_calls(void **state)
+{
+    CUstream s;
+    CUgraph g;
+    CUevent e;
+    void *host;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    (void)state;
+    OK(cuStreamCreate(&s, 1));
+    OK(cuEventCreate(&e, 0));
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ERR(STREAM_CAPTURE_UNSUPPORTED, alloc_and_free());
+    ERR(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+    OK(alloc_and_free());
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    ERR(STREAM_CAPTURE_UNSUPPORTED, elsewhere());
+    ERR(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    OK(elsewhere());
+    ERR(STREAM_CAPTURE_UNSUPPORTED, cuMemHostAlloc(&host, 64, 0));
+    ERR(STREAM_CAPTURE_UNSUPPORTED, cuEventQuery(e));
+    ERR(STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(alloc_and_free());
+    OK(elsewhere());
+    OK(cuStreamEndCapture(s, &g));
+    OK(cuGraphDestroy(g));
+    /* A thread may say that it knows what it does. */
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuThreadExchangeStreamCaptureMode(&mode));
+    OK(alloc_and_free());
+    OK(cuThreadExchangeStreamCaptureMode(&mode));
+    OK(cuStreamEndCapture(s, &g));
+    OK(cuGraphDestroy(g));
+    /* A capture that goes with its stream forbids nothing any more. */
+    OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuStreamDestroy_v2(s));
+    OK(alloc_and_free());
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_context, rig_end)
     const struct CMUnitTest tests[] = {
-        T(nodes_in_order), T(memory_nodes),   T(child_and_clone), T(capture_line),
-        T(capture_fork),   T(capture_errors), T(captured_memory), T(user_objects),
+        T(nodes_in_order), T(memory_nodes),    T(child_and_clone), T(capture_line), T(capture_fork),
+        T(capture_errors), T(captured_memory), T(user_objects),    T(unsafe_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

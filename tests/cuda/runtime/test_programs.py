@@ -169,7 +169,7 @@ def main():
          "only sm_90 machine code, no PTX; add -gencode arch=compute_90,code=compute_90", "209 209 0\n")
     told("endless", ["-DLOOP=1"], LAUNCH, "did not end within 1000 ms", "0 0 702\n", run=["--timeout", "1"])
     told("endless fraction", ["-DLOOP=1"], LAUNCH, "did not end within 250 ms", "0 0 702\n", run=["--timeout", "0.25"])
-    for name in ("errors", "memory", "streams", "functions", "graphs", "arrays", "textures", "logs"):
+    for name in ("errors", "memory", "streams", "functions", "graphs", "arrays", "textures", "logs", "bad_calls"):
         check(name, [], [f"{name}.cu"])
         check(f"{name} shared", ["-cudart", "shared"], [f"{name}.cu"])
     check("devices", [], ["devices.cu"], run=["--device", "h100,v100"])
