@@ -155,8 +155,6 @@ $ printf '0 4, 8\n- 0x10 # five\n' > few; halfwarp coalesce --addresses few --js
   "bytes_used": 16,
 $ halfwarp banks --pattern 'threadIdx.x * 2' --json | grep degree
   "degree": 2,
-
-# Seconds may have a fraction.
 $ halfwarp run --timeout 0 true
 halfwarp: --timeout: 0 is out of range; allowed: 0.001 to 1000000 seconds
 [2]
