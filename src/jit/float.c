@@ -310,11 +310,26 @@ static hw_lv sum_odd(hw_gen *g, hw_lv p, hw_lv c)
     return hwg_as(g, r, g->f64);
 }
 
+/* a * b + c of halves in f32, where the product is exact, rounded to odd: of the two neighbours the sum lies between
+ * the odd one. */
+static hw_lv fma_odd(hw_gen *g, hw_lv a, hw_lv b, hw_lv c)
+{
+    hw_lv x[] = { b_fmul(g, a, b), c };
+    hw_lv down = embedded(g, R_ADD, HW_ROUND_M, x, 2), up = embedded(g, R_ADD, HW_ROUND_P, x, 2);
+    hw_lv last = b_and(g, hwg_bits(g, down), hwg_klike(hwg_bits(g, down), 1));
+    return b_select(g, b_icmp(g, LLVMIntNE, last, hwg_klike(last, 0)), down, up);
+}
+
 LANE(ffma)
 {
     if (in->type == HW_T_F32 || in->type == HW_T_F64)
         return operate(g, in, R_FMA, a, 3);
     hw_lv x[3];
+    if (is_half(in->type) && g->avx512 && hwg_lanes(a[0]) == GEN_LANES) {
+        for (unsigned i = 0; i < 3; i++)
+            x[i] = hwg_to_float(g, in, in->type, a[i]);
+        return hwg_from_float(g, in, in->type, fma_odd(g, x[0], x[1], x[2]));
+    }
     for (unsigned i = 0; i < 3; i++) {
         x[i] = hwg_to_float(g, in, in->type, a[i]);
         x[i] = LLVMBuildFPExt(g->b, x[i], hwg_like(x[i], g->f64), "");
