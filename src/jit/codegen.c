@@ -238,7 +238,6 @@ static void describe(hw_gen *g, hw_code *info)
 static hw_status generate(hw_gen *g, const hw_codegen_options *o, hw_codegen_out *out)
 {
     hwg_debug_begin(g);
-    hwg_count_begin(g);
     hw_status s = hwg_module(g);
     hwg_count_end(g);
     hwg_debug_end(g);
@@ -267,8 +266,9 @@ static hw_status compile(hw_arena *a, hw_wir_module *m, const hw_variant *v,
     g->info = &out->info;
     m->counted = v->listeners != 0;
     HW_TRY(hw_wir_prepare(m, d));
-    for (uint32_t f = 0; f < m->functions.len && !v->listeners; f++)
-        hw_wir_simplify(m, f); /* instructions are counted as they were written */
+    hwg_count_begin(g); /* instructions are counted as they were written */
+    for (uint32_t f = 0; f < m->functions.len; f++)
+        hw_wir_simplify(m, f);
     hw_variant quick = *v;
     if (instructions(m) > MOST_INSNS_TO_OPTIMISE) {
         quick.tier = 0;

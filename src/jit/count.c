@@ -12,10 +12,28 @@
 #include "count.h"
 #include "gen.h"
 
+/* The tables go by numbers that simplification leaves, and need no flags any more but of branches. */
+static void number_insns(hw_wir_module *m)
+{
+    for (size_t f = 0; f < m->functions.len; f++) {
+        uint32_t n = 0;
+        for (size_t b = 0; b < m->functions.ptr[f].blocks.len; b++) {
+            const hw_wir_block *w = &m->functions.ptr[f].blocks.ptr[b];
+            for (size_t i = 0; i < w->insns.len; i++) {
+                w->insns.ptr[i].number = ++n;
+                w->insns.ptr[i].flags &=
+                    ~(uint32_t)(HW_I_HEAD | HW_I_MADE | HW_I_CALLS | HW_I_MOVE_PARAM | HW_I_MATRIX);
+            }
+        }
+    }
+}
+
 void hwg_count_begin(hw_gen *g)
 {
-    if (g->v->listeners)
-        g->count = hw_count_tabulate(g->arena, g->m);
+    if (!g->v->listeners)
+        return;
+    g->count = hw_count_tabulate(g->arena, g->m);
+    number_insns(g->m);
 }
 
 void hwg_count_end(hw_gen *g)
@@ -54,7 +72,7 @@ static hw_count_map *map_of(hw_gen *g)
 
 static uint32_t number(hw_gen *g)
 {
-    return map_of(g)->first[g->block] + g->index;
+    return g->in->number - 1;
 }
 
 /* ---- which sites are counted together ---- */
@@ -162,7 +180,7 @@ static void join_all(gathering *t)
 {
     for (uint32_t i = 0; i < t->w->insns.len; i++) {
         const hw_wir_insn *in = &t->w->insns.ptr[i];
-        uint32_t site = t->map->site[t->map->first[t->g->block] + i];
+        uint32_t site = t->map->site[in->number - 1];
         if (!passes_through(t, i) || hw_wir_ops[in->op].flags & (HW_WF_S | HW_WF_E))
             t->epoch++;
         if (site != HW_NO_INDEX) {
@@ -194,7 +212,7 @@ static void gather(hw_gen *g)
     map->epoch = t.epoch;
     for (uint32_t i = 0; i < t.w->insns.len; i++) {
         const hw_wir_insn *in = &t.w->insns.ptr[i];
-        uint32_t site = map->site[map->first[g->block] + i];
+        uint32_t site = map->site[in->number - 1];
         if (site == HW_NO_INDEX || in->op == HW_W_HELPER)
             continue;
         for (unsigned k = 0; g->count->leads[site] && k < (in->op == HW_W_COPY ? 2 : 1); k++)
@@ -292,7 +310,7 @@ void hwg_count_end_here(hw_gen *g)
 void hwg_count_end_at(hw_gen *g, uint32_t block, hw_lv lanes)
 {
     if (g->count)
-        count_end(g, map_of(g)->end[map_of(g)->first[block]], lanes);
+        count_end(g, map_of(g)->end[g->f->blocks.ptr[block].insns.ptr[0].number - 1], lanes);
 }
 
 /* ---- branches ---- */

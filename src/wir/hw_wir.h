@@ -177,6 +177,8 @@ typedef struct hw_wir_insn {
     uint64_t imm;     /* per op */
     uint64_t aux;     /* per op */
     uint32_t loc;     /* index into hw_wir_module.locs; 0: none */
+    uint32_t
+        number; /* where code is counted: its number in the function before simplification, + 1 */
 } hw_wir_insn;
 
 typedef struct hw_wir_block {

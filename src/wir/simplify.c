@@ -5,7 +5,10 @@
  * emit. In linear order (dominators first): sources replaced by constants and by the origins of
  * copies, operations on constants folded, equal expressions computed once; then what nobody reads is
  * removed. A use may be replaced by another register only where def(origin) dominates the copy and
- * the copy dominates the use: then no path redefines the origin in between. */
+ * the copy dominates the use: then no path redefines the origin in between.
+ *
+ * Where code is counted (hw_wir_module.counted) the tables are made before, and what they count by stays:
+ * branches, guarded instructions, accesses, and what makes a block more than an end of lanes. */
 #include "analysis.h"
 #include "prepare.h"
 
@@ -230,10 +233,10 @@ static void fold(const simplifier *s, hw_wir_insn *i)
 /* ---- equal expressions ---- */
 
 /* Values that depend on the operands only and may be computed where first wanted. */
-static bool is_expression(const hw_wir_insn *i)
+static bool is_expression(const simplifier *s, const hw_wir_insn *i)
 {
-    bool still_load = i->op == HW_W_LOAD && (i->flags & HW_I_READONLY) && i->count == 1 &&
-                      (i->space == HW_SPACE_PARAM || i->space == HW_SPACE_CONST);
+    bool still = i->space == HW_SPACE_PARAM || (i->space == HW_SPACE_CONST && !s->m->counted);
+    bool still_load = i->op == HW_W_LOAD && (i->flags & HW_I_READONLY) && i->count == 1 && still;
     return (hw_wir_ops[i->op].flags == HW_WF_P || still_load) && i->ndst == 1 && unguarded(i);
 }
 
@@ -269,7 +272,7 @@ enum { LONGEST_CHAIN = 8 };
 
 static void share(simplifier *s, hw_wir_insn *i)
 {
-    if (!is_expression(i) || i->op == HW_W_MOV || !has_one_def(s, i->dst[0]) ||
+    if (!is_expression(s, i) || i->op == HW_W_MOV || !has_one_def(s, i->dst[0]) ||
         !sources_settled(s, i))
         return;
     uint32_t *chain = &s->chains[hash_of(i) & s->chain_mask];
@@ -319,7 +322,7 @@ static bool rewrite(simplifier *s)
             share(s, i);
             if (i->ndst == 1)
                 note_copy(s, i);
-            branches |= fold_branch(b, i);
+            branches |= !s->m->counted && fold_branch(b, i);
         }
     }
     return branches;
@@ -339,12 +342,20 @@ static void count_uses(simplifier *s, const hw_wir_insn *i, uint32_t by)
 static bool is_dead(const simplifier *s, const hw_wir_insn *i)
 {
     bool still_load = i->op == HW_W_LOAD && i->space == HW_SPACE_PARAM;
+    if (s->m->counted && i->guard.kind != HW_V_NONE)
+        return false;
     if (hw_wir_ops[i->op].flags != HW_WF_P && !still_load)
         return false;
     for (uint32_t d = 0; d < i->ndst; d++)
         if (i->dst[d].kind == HW_V_REG && s->uses[i->dst[d].reg])
             return false;
     return true;
+}
+
+static bool ends_lanes(const hw_wir_block *b)
+{
+    const hw_wir_insn *last = hw_wir_last(b);
+    return (last->op == HW_W_EXIT || last->op == HW_W_RET) && last->guard.kind == HW_V_NONE;
 }
 
 /* Backward, so that one pass finds chains; what only feeds itself around a loop stays. */
@@ -358,8 +369,9 @@ static void remove_dead(simplifier *s)
     for (uint32_t p = (uint32_t)s->f->blocks.len; p-- > 0;) {
         hw_wir_block *b = &s->f->blocks.ptr[s->cfg.out->order[p]];
         size_t kept = b->insns.len;
+        bool keeps_first = s->m->counted && ends_lanes(b);
         for (size_t k = b->insns.len; k-- > 0;) {
-            if (is_dead(s, &b->insns.ptr[k]))
+            if (!(keeps_first && k == 0) && is_dead(s, &b->insns.ptr[k]))
                 count_uses(s, &b->insns.ptr[k], UINT32_MAX);
             else
                 b->insns.ptr[--kept] = b->insns.ptr[k];
