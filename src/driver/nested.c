@@ -52,6 +52,7 @@ typedef struct nest {
     pthread_mutex_t lock; /* all below */
     work_list list;
     chunk *chunks;
+    uint32_t expected; /* lanes that will take as much, this one included */
     error *errors;
     size_t nerrors, errors_cap;
     uint8_t *handles; /* kinds of those given out, from FIRST_HANDLE on; 0: destroyed */
@@ -105,8 +106,10 @@ static uint64_t take(nest *n, uint64_t bytes)
         return 0;
     bytes = (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
     chunk *k = n->chunks;
-    if (!k || k->bytes - k->used < bytes) {
-        uint64_t size = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+    const uint64_t all = bytes > CHUNK_BYTES ? bytes : bytes * n->expected;
+    n->expected = 1;
+    if (!k || k->bytes - k->used < all) {
+        uint64_t size = all > CHUNK_BYTES ? all : CHUNK_BYTES;
         k = malloc(sizeof *k);
         if (!k || hw_mem_alloc(n->mem, size, 0, HW_MEM_DEVICE, 0, &k->address) != HW_OK) {
             free(k);
@@ -506,9 +509,13 @@ static uint64_t act(nest *n, const hw_device_call *c)
 static uint64_t call(void *ctx, const hw_device_call *c)
 {
     nest *n = ctx;
-    pthread_mutex_lock(&n->lock);
+    if (c->lanes) { /* nothing comes between the lanes of a warp: what they are given lies alike in every run */
+        pthread_mutex_lock(&n->lock);
+        n->expected = c->lanes;
+    }
     uint64_t r = names_exist(n, c) ? act(n, c) : fail(n, c, INVALID_HANDLE);
-    pthread_mutex_unlock(&n->lock);
+    if (c->last)
+        pthread_mutex_unlock(&n->lock);
     return r;
 }
 

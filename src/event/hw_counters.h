@@ -180,10 +180,13 @@ typedef struct hw_count_table {
 /* ---- what generated code tells ---- */
 
 /* Accesses that are told wait on a tape until it is full, or their block ends. */
+enum { HW_TAPE_SITE_BITS = 26 };
 typedef struct hw_tape_entry {
-    struct hw_frame *frame; /* of the warp */
-    uint32_t site, lanes;   /* of the table; who takes part. 0: all, a known pattern: address[0] is
-                               lane 0's, and the access is counted as well */
+    struct hw_frame *frame; /* of the warp, and by now perhaps of the block's next one */
+    uint32_t site : HW_TAPE_SITE_BITS,
+                    warp : 32 - HW_TAPE_SITE_BITS; /* of the table; of the block */
+    uint32_t lanes; /* who takes part. 0: all, a known pattern: address[0] is lane 0's, and the
+                       access is counted as well */
 } hw_tape_entry;
 
 enum { HW_TAPE_ENTRIES = 32 };

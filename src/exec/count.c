@@ -115,7 +115,7 @@ static void tell_site(batch *b, const hw_tape_entry *e, const hw_site *s, uint32
     a->base = address[0] + (uint64_t)s->add;
     a->pattern = counters;
     a->sm = f->smid;
-    a->warp = f->warp;
+    a->warp = e->warp;
     a->thread_block = atomic_load_explicit(&block->index, memory_order_relaxed);
     if (s->space != HW_SITE_GENERIC && s->space != HW_SITE_LOCAL)
         return;

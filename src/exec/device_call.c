@@ -49,31 +49,42 @@ static uint64_t memory(hw_exec *x, const hw_device_call *c)
     return p ? 0 : NO_MEMORY;
 }
 
+static void give(const hw_lane_arrays *io, hw_device_function function, uint32_t lane, uint64_t v)
+{
+    if (!io->ndst || !io->dst[0])
+        return;
+    if (functions[function].result == 'p')
+        ((uint64_t *)io->dst[0])[lane] = v;
+    else
+        ((uint32_t *)io->dst[0])[lane] = (uint32_t)v;
+}
+
 void hw_h_device_call(hw_frame *f, uint32_t lanes, const hw_lane_arrays *io, uint64_t aux)
 {
     const hw_block *b = f->owner;
     const hw_device_runtime *r = b->run->l->runtime;
-    hw_device_call c = { .function = (hw_device_function)aux,
-                         .block = atomic_load_explicit(&b->index, memory_order_relaxed) };
+    const hw_device_function function = (hw_device_function)aux;
+    const bool own = function == HW_DC_MALLOC || function == HW_DC_FREE;
+    hw_device_call calls[HW_WARP_LANES];
+    if (!own && !r)
+        hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc, "this launch has no device runtime");
+    /* what may fault comes first: from its first lane to its last the runtime is held */
     for (uint32_t left = lanes; left; left &= left - 1) {
         uint32_t l = (uint32_t)__builtin_ctz(left);
         f->fault_lanes = 1u << l;
-        c.thread = f->warp * HW_WARP_LANES + l;
-        take(f, io, l, &c);
-        uint64_t v;
-        if (c.function == HW_DC_MALLOC || c.function == HW_DC_FREE)
-            v = memory(b->x, &c);
-        else if (r)
-            v = r->call(r->ctx, &c);
-        else
-            hw_raise(f, HW_F_ILLEGAL_INSTRUCTION, f->fault_loc,
-                     "this launch has no device runtime");
-        if (!io->ndst || !io->dst[0])
-            continue;
-        if (functions[c.function].result == 'p')
-            ((uint64_t *)io->dst[0])[l] = v;
-        else
-            ((uint32_t *)io->dst[0])[l] = (uint32_t)v;
+        calls[l] = (hw_device_call){
+            .function = function,
+            .block = atomic_load_explicit(&b->index, memory_order_relaxed),
+            .thread = f->warp * HW_WARP_LANES + l,
+            .lanes = left == lanes ? (uint32_t)__builtin_popcount(lanes) : 0,
+            .last = (left & (left - 1)) == 0,
+        };
+        take(f, io, l, &calls[l]);
+    }
+    for (uint32_t left = lanes; left; left &= left - 1) {
+        uint32_t l = (uint32_t)__builtin_ctz(left);
+        f->fault_lanes = 1u << l;
+        give(io, function, l, own ? memory(b->x, &calls[l]) : r->call(r->ctx, &calls[l]));
     }
     f->fault_lanes = 0;
 }

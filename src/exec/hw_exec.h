@@ -59,10 +59,13 @@ typedef struct hw_device_call {
     hw_device_function function;
     uint64_t block; /* linear index */
     uint32_t thread;
+    uint32_t lanes; /* how many of the warp call; 0 in all but the first of them */
+    bool last;      /* of them */
     uint64_t args[8];
     uint32_t dims[2][3]; /* of the operands that are a dim3, in order */
 } hw_device_call;
-/* Who answers: called by workers, several at once; the calls of a block come in its order. */
+/* Who answers: called by workers, several at once; the calls of a block come in its order. A call of a warp is one of
+ * each of its lanes, upwards; from the first to the last the worker does nothing else. */
 typedef struct hw_device_runtime {
     uint64_t (*call)(void *ctx, const hw_device_call *c);
     void *ctx;

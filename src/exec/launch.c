@@ -27,7 +27,7 @@ static hw_variant choose_variant(const hw_exec *x, const hw_launch *l)
                      .lockstep_first = x->dev->capability.independent_thread_scheduling,
                      .small_grid = true,
                      .cooperative = l->cooperative,
-                     .whole_blocks = !l->listener,
+                     .whole_blocks = true,
                      .tier = x->o.tiers != HW_EXEC_FIRST_TIER };
     for (int i = 0; i < 3; i++) {
         v.block[i] = l->block[i];

@@ -382,13 +382,15 @@ static void write_tape(hw_gen *g, uint32_t site, hw_lv lanes, hw_lv addresses)
     hw_lv entry = b_mul(g, n, hwg_k(g->i64, sizeof(hw_tape_entry)));
     hw_lv to = hwg_gep(g, on_tape(g, offsetof(hw_tape, entry)), entry);
     hw_lv next = b_add(g, n, hwg_k(g->i64, 1));
+    hw_lv warp = hwg_frame(g, offsetof(hw_frame, warp), g->i32);
+    hw_lv which = b_or(g, b_shl(g, warp, hwg_k(g->i32, HW_TAPE_SITE_BITS)), hwg_k(g->i32, site));
     hw_lv both =
-        b_or(g, b_shl(g, b_zext(g, lanes, g->i64), hwg_k(g->i64, 32)), hwg_k(g->i64, site));
+        b_or(g, b_shl(g, b_zext(g, lanes, g->i64), hwg_k(g->i64, 32)), b_zext(g, which, g->i64));
     hw_lb full = hwg_block(g, "full"), on = hwg_block(g, "told");
     hwg_store(g, addresses, hwg_gep(g, on_tape(g, offsetof(hw_tape, address)), at),
               hwg_lanes(addresses) == 1 ? 8 : 64);
     hwg_store(g, g->frame, hwg_gep_k(g, to, offsetof(hw_tape_entry, frame)), 8);
-    hwg_store(g, both, hwg_gep_k(g, to, offsetof(hw_tape_entry, site)), 8);
+    hwg_store(g, both, hwg_gep_k(g, to, offsetof(hw_tape_entry, lanes) - sizeof(uint32_t)), 8);
     hwg_store(g, next, count, 8);
     hwg_unlikely(g, b_icmp(g, LLVMIntEQ, next, hwg_k(g->i64, HW_TAPE_ENTRIES)), full, on);
     hwg_at(g, full);

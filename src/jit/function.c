@@ -172,6 +172,8 @@ static void next_warp(hw_gen *g)
     set_frame(g, offsetof(hw_frame, warp), warp);
     set_frame(g, offsetof(hw_frame, lanes), lanes);
     set_frame(g, offsetof(hw_frame, tid), hwg_gep_k(g, tid, TID_BYTES));
+    if (g->count) /* at which ends its lanes have been counted */
+        set_frame(g, offsetof(hw_frame, ends), hwg_k(g->i64, 0));
     LLVMBuildBr(g->b, g->each);
     hwg_at(g, end);
 }
