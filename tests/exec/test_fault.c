@@ -305,7 +305,7 @@ static void a_long_name_leaves_room_for_the_place(void **state)
     memset(name, 'n', sizeof name - 1);
     rig *r = rig_new(1, NULL);
     r->name = name;
-    assert_int_equal(RUN(r, k_store, ((rig_shape){ .grid = { 2, 5 }, .block = { 16, 4 } }), 0),
+    assert_int_equal(RUN(r, k_store, ((rig_shape){ .grid = { 2, 5 }, .block = { 16, 4 } }), 64),
                      HW_F_ILLEGAL_ADDRESS);
     assert_string_equal(r->fault.kernel, name);
     assert_non_null(strstr(r->fault.text, "kernel nnn"));
