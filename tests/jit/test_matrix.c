@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helper MMA against the fragment tables of the PTX ISA, element by element: "Matrix Fragments for
  * mma.m16n8k16" and the others. Sums are small enough to be exact, but those made to round. */
+#include "elements.h"
 #include "hw_jit.h"
 
 #include <math.h>
@@ -118,35 +119,6 @@ typedef struct registers {
     uint64_t bytes[REGS][LANES];
     unsigned n;
 } registers;
-
-static uint64_t encode(unsigned type, double v)
-{
-    _Float16 h = (_Float16)v;
-    float f = (float)v;
-    uint16_t half;
-    uint32_t word;
-    uint64_t wide;
-    memcpy(&half, &h, sizeof half);
-    memcpy(&word, &f, sizeof word);
-    memcpy(&wide, &v, sizeof wide);
-    switch (type) {
-    case HW_MMA_F16:
-        return half;
-    case HW_MMA_BF16:
-        return word >> 16;
-    case HW_MMA_TF32:
-    case HW_MMA_F32:
-        return word;
-    case HW_MMA_F64:
-        return wide;
-    case HW_MMA_E5M2:
-        return half >> 8;
-    case HW_MMA_E4M3: /* of small integers */
-        return v == 0 ? 0 : (v < 0 ? 0x80u : 0u) | ((half >> 10 & 31) - 8u) << 3 | (half >> 7 & 7u);
-    default:
-        return (uint32_t)(int32_t)v;
-    }
-}
 
 /* Element i of a lane stands in the low bits first. */
 static void put(registers *r, unsigned first, unsigned lane, unsigned i, unsigned bits, uint64_t v)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products in cells of tensor memory (hw_jit_tmem.h) element by element, on random shapes and layouts. tests/async/tcgen.cu has all of them, through the instructions;
  * this one needs no compiler. With an argument: how long products of 128 x 256 take. */
+#include "elements.h"
 #include "gmma.h"
 #include "hw_jit.h"
 
@@ -31,37 +32,13 @@ static const struct kind {
               { HW_MMA_BF16, HW_MMA_F32, 16, 16 }, { HW_MMA_TF32, HW_MMA_F32, 32, 8 },
               { HW_MMA_S8, HW_MMA_S32, 8, 32 },    { HW_MMA_E5M2, HW_MMA_F32, 8, 32 } };
 
-/* Small integers. */
-static uint32_t encode(unsigned type, double v)
-{
-    _Float16 h = (_Float16)v;
-    float f = (float)v;
-    uint16_t half;
-    uint32_t word;
-    memcpy(&half, &h, sizeof half);
-    memcpy(&word, &f, sizeof word);
-    switch (type) {
-    case HW_MMA_F16:
-        return half;
-    case HW_MMA_BF16:
-        return word >> 16;
-    case HW_MMA_E5M2:
-        return half >> 8;
-    case HW_MMA_S8:
-    case HW_MMA_S32:
-        return (uint32_t)(int32_t)v;
-    default:
-        return word;
-    }
-}
-
 static void fill(uint8_t *to, const gmma_layout *g, unsigned type, double (*v)[K_MOST], unsigned n,
                  unsigned k)
 {
     memset(to, 0, SHARED);
     for (unsigned i = 0; i < n; i++)
         for (unsigned j = 0; j < k; j++) {
-            uint32_t x = encode(type, v[i][j]);
+            uint32_t x = (uint32_t)encode(type, v[i][j]);
             memcpy(to + gmma_place(g, i, j), &x, g->bits / 8);
         }
 }
@@ -120,7 +97,7 @@ static void expect_product(const hw_tmem_product *p, double (*d)[N_MOST])
             for (unsigned k = 0; k < p->k; k++)
                 sum += (p->negates ? -1 : 1) * a[row][k] * b[col][k];
             if (!(p->block[row / p->rows].keep[lane / 32] >> lane % 32 & 1))
-                *to = encode(p->d, sum);
+                *to = (uint32_t)encode(p->d, sum);
         }
 }
 
@@ -138,7 +115,7 @@ static void check(const struct kind *kind)
     for (unsigned row = 0; row < (unsigned)p.rows * p.nblocks; row++)
         for (unsigned col = 0; col < p.n; col++) {
             d[row][col] = (double)next(100) - 50;
-            *place(cells, &p, row, col) = encode(p.d, d[row][col]);
+            *place(cells, &p, row, col) = (uint32_t)encode(p.d, d[row][col]);
         }
     for (unsigned i = 0; i < p.nblocks; i++) {
         unsigned each = (unsigned)p.n / p.nblocks;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Helper WGMMA against the fragments and the canonical layouts of the PTX ISA (9.7.15.5.1), element by element. */
+#include "elements.h"
 #include "gmma.h"
 #include "hw_jit.h"
 
@@ -41,33 +42,6 @@ static unsigned bits_of(unsigned type)
     }
 }
 
-/* Small integers. */
-static uint32_t encode(unsigned type, double v)
-{
-    _Float16 h = (_Float16)v;
-    float f = (float)v;
-    uint16_t half;
-    uint32_t word;
-    memcpy(&half, &h, sizeof half);
-    memcpy(&word, &f, sizeof word);
-    switch (type) {
-    case HW_MMA_F16:
-        return half;
-    case HW_MMA_BF16:
-        return word >> 16;
-    case HW_MMA_TF32:
-    case HW_MMA_F32:
-        return word;
-    case HW_MMA_E5M2:
-        return half >> 8;
-    case HW_MMA_E4M3:
-        return v == 0 ? 0
-                      : (v < 0 ? 0x80u : 0u) | ((half >> 10 & 31u) - 8u) << 3 | (half >> 7 & 7u);
-    default:
-        return (uint32_t)(int32_t)v;
-    }
-}
-
 static double decode(unsigned type, uint32_t bits)
 {
     if (type == HW_MMA_S32)
@@ -99,7 +73,7 @@ static double number(unsigned type)
 
 static void put(uint8_t *at, unsigned type, unsigned element, double v)
 {
-    uint32_t x = encode(type, v);
+    uint32_t x = (uint32_t)encode(type, v);
     if (type == HW_MMA_B1)
         at[element / 8] |= (uint8_t)(x << element % 8);
     else
@@ -205,7 +179,7 @@ static void fill_d_registers(const hw_wgmma *x)
     for (unsigned w = 0; w < WARPS; w++)
         for (unsigned l = 0; l < LANES; l++)
             for (unsigned e = 0; e < x->n / 2; e++)
-                dregs[w][e / per][l] |= encode(x->d, d[d_row(w, l, e)][d_col(l, e)])
+                dregs[w][e / per][l] |= (uint32_t)encode(x->d, d[d_row(w, l, e)][d_col(l, e)])
                                         << (e % per * 16);
 }
 
